@@ -1,0 +1,61 @@
+package healthgate
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Probe is one way of asking a target whether it is ready. Implementations are safe for
+// concurrent use.
+type Probe interface {
+	// Probe asks the target at addr (host:port) once and returns nil when it is ready.
+	// It returns when ctx ends at the latest.
+	Probe(ctx context.Context, addr string) error
+}
+
+// DialFunc opens a connection; nil means a plain net.Dialer.
+type DialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// ProbeConfig says how a target is probed and how often. The zero value is a tcp probe
+// with the defaults named at each field.
+type ProbeConfig struct {
+	// Kind is "tcp" (default), "http", "grpc" or "exec".
+	Kind string
+
+	// Path, Method, Host, Header, Statuses and Body belong to kind "http".
+	Path     string      // request path with optional query; default "/"
+	Method   string      // default GET
+	Host     string      // Host header; default the target's address
+	Header   http.Header // sent as given
+	Statuses string      // accepted statuses, "200,204,300-399"; default "200-399"
+	Body     string      // regular expression that the first 64 KiB must match; "" = any
+	TLS      bool        // http and grpc: speak TLS; the certificate is not verified
+
+	// Service is the service name of kind "grpc" (grpc.health.v1); "" asks for the server.
+	Service string
+	// Command is the argv of kind "exec"; exit status 0 is ready. The address is given
+	// in DOZE_PROBE_ADDR.
+	Command []string
+
+	// Interval is the pause between probes of a target that has answered; default 1s.
+	Interval time.Duration
+	// Timeout bounds one probe; default 1s. It grows, up to 10 times, while a target is
+	// merely slow.
+	Timeout time.Duration
+	// InitialDelay is waited before the first probe of a target; default 0.
+	InitialDelay time.Duration
+	// Rise and Fall are how many results in a row promote (default 1) or demote
+	// (default 3) a target.
+	Rise, Fall int
+
+	// Dial replaces the dialler; nil means net.Dialer.
+	Dial DialFunc
+}
+
+// Validate reports everything that is wrong, joined; each error names the key.
+func (c ProbeConfig) Validate() error { panic("skeleton") }
+
+// New returns the probe that c describes. It returns Validate's error for a bad config.
+func (c ProbeConfig) New() (Probe, error) { panic("skeleton") }

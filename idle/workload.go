@@ -1,0 +1,37 @@
+package idle
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"doze/healthgate"
+)
+
+// Workload is what sleeps and wakes: a job group (scale) or a driver task (thaw or start,
+// freeze or park). At most one call per group is under way at a time.
+type Workload interface {
+	// Wake asks for the workload to run and returns when its targets have been (or are
+	// being) declared with Group.SetTargets, or with an error in the operator's words.
+	// It is level-triggered: waking what is awake is no error and changes nothing.
+	Wake(ctx context.Context, gen healthgate.Generation) error
+	// Sleep puts it to sleep at depth. A *NotNowError puts it off; any other error leaves
+	// the group ready until another full idle period has passed.
+	Sleep(ctx context.Context, gen healthgate.Generation, depth Depth) error
+}
+
+// NotNowError says that sleeping must wait for a reason that will pass.
+type NotNowError struct {
+	Reason string
+	After  time.Duration // try again after this long, > 0
+}
+
+func (e *NotNowError) Error() string {
+	return fmt.Sprintf("%s; trying again in %s", e.Reason, e.After)
+}
+
+// Observation is what was seen of a workload from outside.
+type Observation struct {
+	Count int    // wanted count; 0 means asleep
+	Cause string // in words, for the record: "job registered", "scaled by hand", "found at start"
+}
