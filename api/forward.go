@@ -1,0 +1,60 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"doze/healthgate"
+)
+
+// forward sends the request to m and reports whether it has been answered, or cannot be
+// any more. False: the target took no connection, nothing has been sent, and the request
+// may be held again.
+func (g *Gate) forward(site *Site, m *healthgate.Member, w http.ResponseWriter, r *http.Request) bool {
+	err := g.exchange(site, m, w, r)
+	if err == nil || r.Context().Err() != nil {
+		return true
+	}
+	site.Group.Gate().Report(m, err)
+	if errors.Is(err, healthgate.ErrDial) {
+		g.metrics.refused.Inc()
+		return false
+	}
+	g.log.Warn("target broke off", "group", site.Group.ID().String(), "target", m.Addr, "error", err)
+	g.refuse(w, r, refuseBroken, upstreamBad)
+	return true
+}
+
+// exchange is one request and its answer, counted as in flight to m until both have ended.
+func (g *Gate) exchange(site *Site, m *healthgate.Member, w http.ResponseWriter, r *http.Request) error {
+	m.InFlight.Add(1)
+	defer m.InFlight.Add(-1)
+	return g.upstreams.of(site, m).serve(w, r)
+}
+
+// timedWriter calls began once, just before the head of the answer is sent.
+type timedWriter struct {
+	http.ResponseWriter
+	began func()
+}
+
+func (t *timedWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+func (t *timedWriter) WriteHeader(status int) {
+	if status >= 200 || status == http.StatusSwitchingProtocols {
+		t.begin()
+	}
+	t.ResponseWriter.WriteHeader(status)
+}
+
+func (t *timedWriter) Write(p []byte) (int, error) {
+	t.begin()
+	return t.ResponseWriter.Write(p)
+}
+
+func (t *timedWriter) begin() {
+	if t.began != nil {
+		t.began()
+		t.began = nil
+	}
+}

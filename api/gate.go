@@ -1,0 +1,156 @@
+package api
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"doze/healthgate"
+	"doze/idle"
+)
+
+const (
+	defaultMaxHeld    = 10240
+	readHeaderTimeout = 10 * time.Second
+	keepAliveTimeout  = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+)
+
+// GateConfig is the Gate's.
+type GateConfig struct {
+	Routes *Routes // required
+	// MaxHeld bounds the requests held at once for all groups together; 0: 10240.
+	MaxHeld int
+	// Off admits to any target that exists, ready or not: the kill switch. The gates of
+	// the groups must be told so too (healthgate.GateConfig.Off).
+	Off bool
+	// Dial connects to targets; nil: a plain net.Dialer.
+	Dial    healthgate.DialFunc
+	Metrics *Metrics     // nil: counted for nobody
+	Log     *slog.Logger // nil discards
+}
+
+// Gate is the request path. While a group is ready it forwards with no lock, no allocation
+// and no call to anybody on the way to its decision; otherwise it has the group woken and
+// holds the request, at most until Site.WakeTimeout after its arrival.
+type Gate struct {
+	routes    *Routes
+	upstreams *upstreams
+	metrics   *Metrics
+	log       *slog.Logger
+	off       bool
+	maxHeld   int64
+	held      atomic.Int64
+}
+
+// NewGate returns a Gate, or an error if the configuration is not usable.
+func NewGate(cfg GateConfig) (*Gate, error) {
+	if cfg.Routes == nil {
+		return nil, errors.New("cannot make a gate: Routes is missing")
+	}
+	if cfg.MaxHeld < 0 {
+		return nil, errors.New("cannot make a gate: MaxHeld is negative")
+	}
+	g := &Gate{
+		routes: cfg.Routes, upstreams: newUpstreams(cfg.Dial), metrics: cfg.Metrics,
+		log: cfg.Log, off: cfg.Off, maxHeld: int64(cfg.MaxHeld),
+	}
+	if g.maxHeld == 0 {
+		g.maxHeld = defaultMaxHeld
+	}
+	if g.metrics == nil {
+		g.metrics = NewMetrics(nil)
+	}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	return g, nil
+}
+
+// Server returns a server for the Gate that speaks HTTP/1.1 and, for those who start with
+// it (gRPC), HTTP/2 in clear text. It bounds the time and size of request heads and the
+// idle time of connections, but no body and no answer: streams may last.
+func (g *Gate) Server() *http.Server {
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:           g,
+		Protocols:         protocols,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       keepAliveTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ConnContext:       withConn,
+		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// OnGone closes the idle connections to a target that has left its gate; those in use end
+// with their requests. It is for healthgate.GateConfig.OnGone.
+func (g *Gate) OnGone(m *healthgate.Member) { g.upstreams.drop(m) }
+
+// ServeHTTP answers one request. It returns when both directions have ended.
+func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	site, valid := g.routes.find(r.Host, r.URL.Path)
+	switch {
+	case !valid:
+		g.refuse(w, r, refuseHost, gaveUnknown)
+	case r.Method == http.MethodConnect:
+		g.refuse(w, r, refuseConnect, gaveUnknown)
+	case site == nil:
+		g.refuse(w, r, refuseUnknown, gaveUnknown)
+	case site.Ignore.Match(r):
+		g.serveIgnored(site, w, r)
+	default:
+		g.serve(site, w, r)
+	}
+}
+
+// serve forwards at once where the group is ready. The lease that it takes first and gives
+// back last is what keeps the group awake, held or served.
+func (g *Gate) serve(site *Site, w http.ResponseWriter, r *http.Request) {
+	open := site.Group.Acquire()
+	defer site.Group.Release()
+	if open || g.off {
+		if m := site.Group.Gate().Pick(); m != nil {
+			if m.Generation != 0 && site.state.firstOf(m.Generation) {
+				addTiming(w.Header(), site.Group.Status().LastWake, m.Generation)
+			}
+			if g.forward(site, m, w, r) {
+				g.metrics.requests[servedReady].Inc()
+				return
+			}
+		}
+	}
+	newHold(g, site, w, r).serve()
+}
+
+// serveIgnored answers a monitor or a crawler without waking the group and without being
+// counted: what the target says if it is awake, else 200, or 503 after a failed wake.
+func (g *Gate) serveIgnored(site *Site, w http.ResponseWriter, r *http.Request) {
+	g.metrics.requests[gaveIgnored].Inc()
+	status := site.Group.Status()
+	if status.State == idle.Ready {
+		if m := site.Group.Gate().Pick(); m != nil && g.forward(site, m, w, r) {
+			return
+		}
+	}
+	if status.State == idle.Failed {
+		g.send(w, r, failed(time.Until(status.RetryAt)))
+		return
+	}
+	g.send(w, r, asleep)
+}
+
+func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, f refusal, o outcome) {
+	g.metrics.requests[o].Inc()
+	g.send(w, r, f)
+}
+
+func (g *Gate) send(w http.ResponseWriter, r *http.Request, f refusal) {
+	if err := f.write(w, r); err != nil {
+		g.log.Debug("cannot send the gate's answer", "error", err)
+	}
+}

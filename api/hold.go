@@ -1,0 +1,172 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"doze/healthgate"
+	"doze/idle"
+)
+
+const (
+	// autoHold is how long waiting = "auto" holds a navigation before it gives the page.
+	autoHold = 1500 * time.Millisecond
+	// wakeGrace is what a request that is not to wait allows the wake: a thaw takes less.
+	wakeGrace = 10 * time.Millisecond
+)
+
+var (
+	errDeadline = errors.New("the request's deadline has come")
+	errPatience = errors.New("the request is not to wait any longer")
+)
+
+// hold is one request that waits for its group. Its body is not read, and 100 Continue not
+// sent, before there is a target to take it.
+type hold struct {
+	gate    *Gate
+	site    *Site
+	w       http.ResponseWriter
+	r       *http.Request
+	arrived time.Time
+	limit   time.Duration // from arrival, over falling asleep and waking together
+	counted bool          // has a place in the held counts
+}
+
+func newHold(g *Gate, site *Site, w http.ResponseWriter, r *http.Request) *hold {
+	return &hold{gate: g, site: site, w: w, r: r, arrived: time.Now(), limit: site.wakeTimeout()}
+}
+
+// serve waits and forwards until the request has been answered. A target that refuses the
+// connection sends it back to wait, within the same deadline.
+func (h *hold) serve() {
+	if !h.enter() {
+		h.gate.refuse(h.w, h.r, shed(), gaveShed)
+		return
+	}
+	defer h.leave()
+	ctx, stop := h.watched()
+	defer stop()
+	for {
+		if err := h.await(ctx); err != nil {
+			stop()
+			h.refuse(err)
+			return
+		}
+		m := h.site.Group.Gate().Pick()
+		if m == nil {
+			continue // lost in between; the next await has the group woken again
+		}
+		stop()
+		if h.forward(m) {
+			return
+		}
+		if !h.enter() {
+			h.gate.refuse(h.w, h.r, shed(), gaveShed)
+			return
+		}
+		ctx, stop = h.watched()
+	}
+}
+
+// watched returns a context that ends at the deadline, or when the client leaves.
+func (h *hold) watched() (context.Context, func()) {
+	ctx, cancel := context.WithDeadlineCause(h.r.Context(), h.arrived.Add(h.limit), errDeadline)
+	unwatch := watchClient(h.w, h.r, cancel)
+	return ctx, func() { unwatch(); cancel() }
+}
+
+// await waits for the group as its waiting mode allows.
+func (h *hold) await(ctx context.Context) error {
+	patience := h.patience()
+	if patience < 0 {
+		return h.site.Group.Await(ctx, "request")
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, h.arrived.Add(patience), errPatience)
+	defer cancel()
+	return h.site.Group.Await(ctx, "request")
+}
+
+// patience is how long from its arrival the request waits before it gets the waiting
+// mode's answer; negative: until the deadline.
+func (h *hold) patience() time.Duration {
+	switch h.site.Waiting {
+	case WaitReject:
+		return wakeGrace
+	case WaitPage:
+		if isNavigation(h.r) {
+			return wakeGrace
+		}
+	case WaitAuto:
+		if isNavigation(h.r) {
+			return autoHold
+		}
+	}
+	return -1
+}
+
+// forward sends the request on and reports whether it has been answered.
+func (h *hold) forward(m *healthgate.Member) bool {
+	h.leave()
+	g := h.gate
+	h.site.state.firstOf(m.Generation)
+	timed := &timedWriter{ResponseWriter: h.w, began: func() {
+		g.metrics.coldStart.Observe(time.Since(h.arrived).Seconds())
+		addTiming(h.w.Header(), h.site.Group.Status().LastWake, m.Generation)
+	}}
+	if !g.forward(h.site, m, timed, h.r) {
+		return false
+	}
+	g.metrics.requests[servedHeld].Inc()
+	return true
+}
+
+// refuse answers a request that has not been admitted, by the reason.
+func (h *hold) refuse(err error) {
+	g := h.gate
+	failure, isFailed := errors.AsType[*idle.FailedError](err)
+	switch {
+	case isFailed:
+		g.refuse(h.w, h.r, failed(failure.RetryAfter), gaveFailed)
+	case errors.Is(err, errPatience) && h.site.Waiting == WaitReject:
+		g.refuse(h.w, h.r, rejected(), gaveReject)
+	case errors.Is(err, errPatience):
+		g.refuse(h.w, h.r, waking(h.limit), gavePage)
+	case errors.Is(err, errDeadline):
+		g.refuse(h.w, h.r, late(h.limit), gaveLate)
+	case h.r.Context().Err() != nil || errors.Is(err, errClientLeft):
+		g.metrics.requests[clientLeft].Inc()
+	default:
+		g.refuse(h.w, h.r, leaving(), gaveShutdown)
+	}
+}
+
+// enter takes a place among the held, unless a bound has been reached.
+func (h *hold) enter() bool {
+	g := h.gate
+	if h.site.state.held.Add(1) > h.site.maxHeld() {
+		h.site.state.held.Add(-1)
+		return false
+	}
+	if g.held.Add(1) > g.maxHeld {
+		g.held.Add(-1)
+		h.site.state.held.Add(-1)
+		return false
+	}
+	g.metrics.held.Inc()
+	h.counted = true
+	return true
+}
+
+// leave gives the place back, once.
+func (h *hold) leave() {
+	if !h.counted {
+		return
+	}
+	h.counted = false
+	h.gate.held.Add(-1)
+	h.site.state.held.Add(-1)
+	h.gate.metrics.held.Dec()
+	h.gate.metrics.hold.Observe(time.Since(h.arrived).Seconds())
+}
