@@ -1,6 +1,10 @@
 package jobs
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+
 	nomad "github.com/hashicorp/nomad/api"
 
 	"doze/idle"
@@ -19,4 +23,37 @@ type Managed struct {
 // ReadGroup reads what one group says about Doze. nil without Diagnostics: the group did
 // not opt in (no scaling block, no doze block, or enabled = false). nil with Diagnostics:
 // it is misconfigured and left alone.
-func ReadGroup(job *nomad.Job, tg *nomad.TaskGroup) (*Managed, Diagnostics) { panic("skeleton") }
+func ReadGroup(job *nomad.Job, tg *nomad.TaskGroup) (*Managed, Diagnostics) {
+	if job == nil || tg == nil || tg.Scaling == nil {
+		return nil, nil
+	}
+	if enabled := tg.Scaling.Enabled; enabled != nil && !*enabled {
+		return nil, nil
+	}
+	shape := ShapeOf(job, tg)
+	doze, opted := tg.Scaling.Policy["doze"]
+	if !opted || doze == nil {
+		return nil, misspelt(shape, tg.Scaling.Policy)
+	}
+	policy, problems := ParsePolicy(doze, shape)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return &Managed{
+		ID: shape.ID, Policy: policy, Min: shape.Min, Max: shape.Max, Count: countOf(tg),
+	}, nil
+}
+
+// misspelt reports a block that was probably meant to be the doze block. Other programs
+// have their own blocks in scaling.policy, so only a near miss counts.
+func misspelt(g GroupShape, policy map[string]any) Diagnostics {
+	to := &report{group: g.ID}
+	at := place{g.path(), to}.under("scaling").under("policy")
+	for _, key := range slices.Sorted(maps.Keys(policy)) {
+		if distance(key, "doze") == 1 {
+			at.under(key).fault(fmt.Sprintf("%q is not a block of Doze", key),
+				"did you mean doze?")
+		}
+	}
+	return to.found
+}
