@@ -1,6 +1,7 @@
 package healthgate
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -11,11 +12,12 @@ import (
 // concurrent use.
 type Probe interface {
 	// Probe asks the target at addr (host:port) once and returns nil when it is ready.
-	// It returns when ctx ends at the latest.
+	// It returns when ctx ends at the latest. VerdictOf tells what an error means.
 	Probe(ctx context.Context, addr string) error
 }
 
-// DialFunc opens a connection; nil means a plain net.Dialer.
+// DialFunc opens a connection; nil means a plain net.Dialer. It returns when ctx ends at
+// the latest.
 type DialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // ProbeConfig says how a target is probed and how often. The zero value is a tcp probe
@@ -39,7 +41,8 @@ type ProbeConfig struct {
 	// in DOZE_PROBE_ADDR.
 	Command []string
 
-	// Interval is the pause between probes of a target that has answered; default 1s.
+	// Interval is the pause between probes of a target that has answered; default 1s, at
+	// least 1ms.
 	Interval time.Duration
 	// Timeout bounds one probe; default 1s. It grows, up to 10 times, while a target is
 	// merely slow.
@@ -54,8 +57,30 @@ type ProbeConfig struct {
 	Dial DialFunc
 }
 
-// Validate reports everything that is wrong, joined; each error names the key.
-func (c ProbeConfig) Validate() error { panic("skeleton") }
-
 // New returns the probe that c describes. It returns Validate's error for a bad config.
-func (c ProbeConfig) New() (Probe, error) { panic("skeleton") }
+func (c ProbeConfig) New() (Probe, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	switch c.Kind {
+	case "http":
+		return c.newHTTP()
+	case "grpc":
+		return c.newGRPC(), nil
+	case "exec":
+		return &execProbe{argv: c.Command}, nil
+	}
+	return &tcpProbe{dial: c.Dial}, nil
+}
+
+func (c ProbeConfig) withDefaults() ProbeConfig {
+	c.Kind = cmp.Or(c.Kind, "tcp")
+	if c.Kind == "http" {
+		c.Path, c.Method = cmp.Or(c.Path, "/"), cmp.Or(c.Method, http.MethodGet)
+		c.Statuses = cmp.Or(c.Statuses, "200-399")
+	}
+	c.Interval, c.Timeout = cmp.Or(c.Interval, time.Second), cmp.Or(c.Timeout, time.Second)
+	c.Rise, c.Fall = cmp.Or(c.Rise, 1), cmp.Or(c.Fall, 3)
+	return c
+}

@@ -23,4 +23,6 @@ type Member struct {
 	// InFlight counts the requests the target is serving. The request path adds and
 	// subtracts; Gate.Pick compares.
 	InFlight atomic.Int64
+
+	errs atomic.Int32 // errors reported in a row; see Gate.Report
 }

@@ -5,16 +5,37 @@ import (
 	"fmt"
 )
 
-// Verdict is what a probe says of a target. Its value is doze probe's exit status.
+// Verdict is what a probe says of a target. Its value is doze probe's exit status, and of
+// two verdicts the greater one is the worse.
 type Verdict int
 
 const (
 	Up      Verdict = iota // answered as expected
 	Busy                   // listens, answers late or refuses to be ready yet
 	Hung                   // busy for longer than its grace
-	Dead                   // refused the connection
+	Dead                   // refused the connection, or never took it
 	Unknown                // the probe itself died: fails closed
 )
+
+// String returns the verdict's name in lower case.
+func (v Verdict) String() string {
+	switch v {
+	case Up:
+		return "up"
+	case Busy:
+		return "busy"
+	case Hung:
+		return "hung"
+	case Dead:
+		return "dead"
+	case Unknown:
+		return "unknown"
+	}
+	return fmt.Sprintf("verdict(%d)", int(v))
+}
+
+// MarshalText encodes the verdict as its name, for JSON and logs.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
 var (
 	// ErrSuperseded: the generation waited for has been replaced.
