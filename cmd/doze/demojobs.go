@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	nomad "github.com/hashicorp/nomad/api"
+)
+
+// demoApp is one job of the demo.
+type demoApp struct {
+	name  string // of the application; its host is <name>.localhost
+	about string
+	probe map[string]any // the policy's probe block; nil: Doze's default
+}
+
+func demoApps() []demoApp {
+	return []demoApp{
+		{name: "hello", about: "boots at once"},
+		{name: "slow", about: "needs two seconds and answers 503 until it is ready",
+			probe: map[string]any{"http": []map[string]any{{"path": "/healthz"}}}},
+		{name: "echo", about: "echoes WebSockets and bodies, streams events"},
+	}
+}
+
+func (a demoApp) host() string { return a.name + ".localhost" }
+
+func (a demoApp) jobID() string { return "doze-demo-" + a.name }
+
+// job is the app's Nomad job, born asleep. It runs this very binary.
+func (a demoApp) job(idleAfter time.Duration) (*nomad.Job, error) {
+	binary, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find this program's own file: %w", err)
+	}
+	job := nomad.NewServiceJob(a.jobID(), a.jobID(), "global", 50)
+	group := nomad.NewTaskGroup("web", 0)
+	group.Networks = []*nomad.NetworkResource{{
+		DynamicPorts: []nomad.Port{{Label: "http"}},
+	}}
+	group.Scaling = a.scaling(idleAfter)
+	task := nomad.NewTask("app", "raw_exec")
+	task.SetConfig("command", binary)
+	task.SetConfig("args", []string{"app", a.name})
+	task.Resources = &nomad.Resources{CPU: pointer(50), MemoryMB: pointer(64)}
+	group.AddTask(task)
+	job.AddTaskGroup(group)
+	// Without a deployment a group can be scaled again at once after a wake.
+	job.Update = &nomad.UpdateStrategy{MaxParallel: pointer(0)}
+	return job, nil
+}
+
+func (a demoApp) scaling(idleAfter time.Duration) *nomad.ScalingPolicy {
+	policy := map[string]any{
+		"idle_after": idleAfter.String(),
+		"route":      []map[string]any{{"hosts": []string{a.host()}}},
+	}
+	if a.probe != nil {
+		policy["probe"] = []map[string]any{a.probe}
+	}
+	return &nomad.ScalingPolicy{
+		Enabled: pointer(true),
+		Min:     pointer(int64(0)),
+		Max:     pointer(int64(3)),
+		Policy:  map[string]any{"doze": []map[string]any{policy}},
+	}
+}
+
+func pointer[T any](value T) *T { return &value }

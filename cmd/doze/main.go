@@ -1,0 +1,81 @@
+// Command doze puts idle Nomad job groups to sleep and wakes them on request. Each verb
+// has a file of its own; run `doze` for their list.
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/hashicorp/cli"
+)
+
+// version is set by the linker; see GNUmakefile.
+var version = "dev"
+
+// The exit statuses of every verb but probe, whose statuses are its verdicts.
+const (
+	exitOK      = 0
+	exitRuntime = 1
+	exitUsage   = 2
+)
+
+// terminal is what a verb may touch of the world around it.
+type terminal struct {
+	stdout, stderr io.Writer
+	env            func(string) (string, bool)
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], terminal{os.Stdout, os.Stderr, os.LookupEnv}))
+}
+
+// run is main with its surroundings given, for tests.
+func run(args []string, term terminal) int {
+	c := &cli.CLI{
+		Name:           "doze",
+		Args:           args,
+		Commands:       commands(term),
+		HiddenCommands: []string{"app"},
+		HelpFunc:       cli.BasicHelpFunc("doze"),
+		HelpWriter:     term.stdout,
+		ErrorWriter:    term.stderr,
+	}
+	if len(args) == 1 && (args[0] == "-version" || args[0] == "--version") {
+		c.Args = []string{"version"}
+	}
+	status, err := c.Run()
+	if err != nil {
+		complain(term, err)
+		return exitRuntime
+	}
+	if status == cli.RunResultHelp {
+		return exitUsage
+	}
+	if status == 127 { // what the library answers to an unknown verb
+		return exitUsage
+	}
+	return status
+}
+
+func commands(term terminal) map[string]cli.CommandFactory {
+	verbs := map[string]verb{
+		"app":     appVerb(),
+		"check":   checkVerb(),
+		"demo":    demoVerb(),
+		"events":  eventsVerb(),
+		"lease":   leaseVerb(),
+		"probe":   probeVerb(),
+		"serve":   serveVerb(),
+		"sleep":   sleepVerb(),
+		"status":  statusVerb(),
+		"version": versionVerb(),
+		"wake":    wakeVerb(),
+	}
+	factories := make(map[string]cli.CommandFactory, len(verbs))
+	for name, v := range verbs {
+		factories[name] = func() (cli.Command, error) {
+			return &command{name: name, verb: v, term: term}, nil
+		}
+	}
+	return factories
+}
