@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"doze/api/wire"
+	"doze/idle"
+)
+
+// cause is what a command writes into the group's history.
+func (r *call) cause() string {
+	if r.command.Reason == "" {
+		return "command"
+	}
+	return "command: " + r.command.Reason
+}
+
+// wakeGroup answers POST …/wake.
+func (c *control) wakeGroup(w http.ResponseWriter, r *call) error {
+	if wait, given := r.args.durations["wait"]; given {
+		return c.wakeAndWait(w, r, wait)
+	}
+	if err := r.group.Wake(r.Context(), r.cause()); err != nil {
+		return c.commandError(r, err)
+	}
+	return writeJSON(w, http.StatusAccepted, wire.Outcome{Group: c.view(r.group)})
+}
+
+// wakeAndWait holds the group's own kind of lease while it waits, as a request does, so that
+// the group cannot fall asleep under the answer.
+func (c *control) wakeAndWait(w http.ResponseWriter, r *call, wait time.Duration) error {
+	started := time.Now()
+	deadline := started.Add(wait)
+	ctx, cancel := context.WithDeadline(r.Context(), deadline)
+	defer cancel()
+	r.group.Acquire()
+	defer r.group.Release()
+	err := r.group.Wake(ctx, r.cause())
+	if err == nil {
+		err = r.group.Await(ctx, r.cause())
+	}
+	waited := wire.Duration(time.Since(started))
+	if err == nil {
+		return writeJSON(w, http.StatusOK, wire.Outcome{Group: c.view(r.group),
+			Deadline: wire.Time{Time: deadline}, Waited: waited})
+	}
+	p := c.notReady(r, err, wait)
+	p.Deadline, p.Waited = wire.Time{Time: deadline}, waited
+	return p
+}
+
+// notReady tells a deadline of the caller's apart from the wake's own failure: two limits
+// are at work, and the answer names the one that was reached.
+func (c *control) notReady(r *call, err error, wait time.Duration) *wire.Problem {
+	var p *wire.Problem
+	switch failed, isFailed := errors.AsType[*idle.FailedError](err); {
+	case isFailed:
+		p = problem(wakeFailed, fmt.Sprintf("before the %s of ?wait= had passed: %s", wait, failed.Reason),
+			fmt.Sprintf("requests try again in %s; this command tries again at once",
+				failed.RetryAfter.Round(time.Millisecond)))
+	case errors.Is(err, context.DeadlineExceeded):
+		p = problem(wakeTimeout, fmt.Sprintf("not ready after %s, which is what ?wait= allowed: %v",
+			wait, err), "the wake goes on: ask again, or for longer")
+	default:
+		return problemOf(c.commandError(r, err))
+	}
+	group := c.view(r.group)
+	p.Group, p.Wake = &group, group.LastWake
+	return p
+}
+
+// sleepGroup answers POST …/sleep.
+func (c *control) sleepGroup(w http.ResponseWriter, r *call) error {
+	force := r.args.flags["force"]
+	leased := len(r.group.Status().Leases) > 0
+	err := r.group.Sleep(r.Context(), r.cause(), force)
+	if errors.Is(err, idle.ErrLeased) {
+		return c.inUse(r)
+	}
+	if err != nil {
+		return c.commandError(r, err)
+	}
+	out := wire.Outcome{}
+	if force && leased { // they have ended: a restart must not bring them back
+		out.Warnings = c.saving.save(r.Context(), r.group)
+	}
+	out.Group = c.view(r.group)
+	status := http.StatusAccepted
+	if out.Group.State == wire.Asleep {
+		status = http.StatusOK
+	}
+	return writeJSON(w, status, out)
+}
+
+func (c *control) inUse(r *call) *wire.Problem {
+	group := c.view(r.group)
+	p := problem(groupInUse, fmt.Sprintf("%d requests in flight, %d leases: %s",
+		group.InFlight, len(group.Leases), group.Why),
+		"add ?force=true to cut the requests and end the leases", "or wait until it is idle")
+	p.Group = &group
+	return p
+}
+
+// commandError tells a group that is gone apart from a loop that has ended.
+func (c *control) commandError(r *call, err error) error {
+	if !errors.Is(err, idle.ErrGone) {
+		return err
+	}
+	if c.Loop.Group(r.id) == nil {
+		return notManaged(r.id)
+	}
+	return problem(stopping, "no more commands are taken", "try again in a moment")
+}

@@ -1,0 +1,106 @@
+package api
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"doze/api/wire"
+	"doze/idle"
+)
+
+// listGroups answers GET /v1/groups.
+func (c *control) listGroups(w http.ResponseWriter, r *call) error {
+	// The position is read first: a change that comes in between is in the list and in the
+	// events after it, never in neither.
+	list := wire.GroupList{Groups: []wire.Group{}, LastEventID: c.Journal.Position()}
+	now, diagnostics := time.Now(), indexDiagnostics(c.Diagnostics())
+	for _, g := range c.Loop.Groups() {
+		if id := g.ID(); !r.args.matches(wire.ID(id)) {
+			continue
+		}
+		readable, err := c.mayRead(r, g.ID())
+		if err != nil {
+			return err
+		}
+		status := g.Status()
+		if readable && r.args.matchesState(stateWord(status.State)) {
+			list.Groups = append(list.Groups, viewGroup(status, diagnostics.of(status.ID), now))
+		}
+	}
+	slices.SortFunc(list.Groups, func(a, b wire.Group) int { return compareIDs(a.ID, b.ID) })
+	return writeJSON(w, http.StatusOK, list)
+}
+
+func compareIDs(a, b wire.ID) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Job, b.Job),
+		cmp.Compare(a.Group, b.Group))
+}
+
+// mayRead says whether a listing or a stream may show the group; an error means that nobody
+// can tell.
+func (c *control) mayRead(r *call, id idle.GroupID) (bool, error) {
+	err := c.authorize(r.Context(), r.Request, Read, id)
+	if errors.Is(err, ErrForbidden) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// readGroup answers GET /v1/groups/{namespace}/{job}/{group}.
+func (c *control) readGroup(w http.ResponseWriter, r *call) error {
+	detail := wire.GroupDetail{
+		Group:   c.view(r.group),
+		Targets: viewTargets(r.group.Gate().Members()),
+		History: []wire.Transition{},
+	}
+	now := time.Now()
+	for _, t := range r.group.Status().History {
+		detail.History = append(detail.History, viewTransition(t, now))
+	}
+	return writeJSON(w, http.StatusOK, detail)
+}
+
+// view is the group as it is now.
+func (c *control) view(g *idle.Group) wire.Group {
+	diagnostics := indexDiagnostics(c.Diagnostics())
+	return viewGroup(g.Status(), diagnostics.of(g.ID()), time.Now())
+}
+
+// listDiagnostics answers GET /v1/diagnostics.
+func (c *control) listDiagnostics(w http.ResponseWriter, r *call) error {
+	list := wire.DiagnosticList{Diagnostics: []wire.Diagnostic{}}
+	for _, d := range c.Diagnostics() {
+		readable, err := c.mayRead(r, idle.GroupID{Namespace: d.Namespace, Job: d.Job, Group: d.Group})
+		if err != nil {
+			return err
+		}
+		if readable {
+			list.Diagnostics = append(list.Diagnostics, d)
+		}
+	}
+	slices.SortStableFunc(list.Diagnostics, func(a, b wire.Diagnostic) int {
+		return compareIDs(wire.ID{Namespace: a.Namespace, Job: a.Job, Group: a.Group},
+			wire.ID{Namespace: b.Namespace, Job: b.Job, Group: b.Group})
+	})
+	return writeJSON(w, http.StatusOK, list)
+}
+
+// diagnosticIndex finds the diagnostics of a group, and those of its whole job.
+type diagnosticIndex map[idle.GroupID][]wire.Diagnostic
+
+func indexDiagnostics(all []wire.Diagnostic) diagnosticIndex {
+	index := make(diagnosticIndex, len(all))
+	for _, d := range all {
+		id := idle.GroupID{Namespace: d.Namespace, Job: d.Job, Group: d.Group}
+		index[id] = append(index[id], d)
+	}
+	return index
+}
+
+func (x diagnosticIndex) of(id idle.GroupID) []wire.Diagnostic {
+	whole := idle.GroupID{Namespace: id.Namespace, Job: id.Job}
+	return slices.Concat([]wire.Diagnostic{}, x[id], x[whole])
+}
