@@ -1,0 +1,239 @@
+package jobs
+
+import (
+	"slices"
+	"time"
+
+	nomad "github.com/hashicorp/nomad/api"
+
+	"doze/idle"
+)
+
+// catalog is what is known of the managed groups. One goroutine (Watcher.Run) owns it and
+// tells the sink.
+type catalog struct {
+	watcher *Watcher // whom the workloads belong to
+	sink    Sink
+	jobs    map[idle.GroupID]*job // by namespace and job
+	index   uint64                // of the last listing
+}
+
+// job is one job that has a scaling block.
+type job struct {
+	stamp
+	seen        uint64            // raft index of the newest thing seen of it
+	groups      map[string]*group // managed ones, by name
+	diagnostics Diagnostics       // as last told
+}
+
+func newCatalog(w *Watcher, sink Sink) *catalog {
+	return &catalog{watcher: w, sink: sink, jobs: map[idle.GroupID]*job{}}
+}
+
+func jobOf(id idle.GroupID) idle.GroupID { id.Group = ""; return id }
+
+// group returns a managed group, or nil.
+func (c *catalog) group(id idle.GroupID) *group {
+	j := c.jobs[jobOf(id)]
+	if j == nil {
+		return nil
+	}
+	return j.groups[id.Group]
+}
+
+// known returns which version of each job is known.
+func (c *catalog) known() map[idle.GroupID]stamp {
+	known := make(map[idle.GroupID]stamp, len(c.jobs))
+	for id, j := range c.jobs {
+		known[id] = j.stamp
+	}
+	return known
+}
+
+// relist takes a complete listing for the truth. It was read from the leader and after
+// everything that was seen so far, so it is believed even where its indexes are lower:
+// then Nomad was restored from a snapshot.
+func (c *catalog) relist(l *listing, now time.Time) {
+	if l.index < c.index {
+		c.forgetIndexes()
+	}
+	cause := "found by looking again"
+	if c.index == 0 {
+		cause = "found at start"
+	}
+	c.index = l.index
+	listed := l.same
+	for _, j := range l.changed {
+		id := idle.GroupID{Namespace: deref(j.Namespace), Job: deref(j.ID)}
+		listed[id] = true
+		c.putJob(id, j, cause)
+		c.jobs[id].seen = deref(j.ModifyIndex)
+	}
+	for id := range c.jobs {
+		if !listed[id] {
+			c.dropJob(id, "the job was stopped, purged, or lost its scaling block")
+		}
+	}
+	c.relistAllocations(l)
+	c.sink.Resynced(now)
+}
+
+// forgetIndexes drops everything that compares with an index of before a restore.
+func (c *catalog) forgetIndexes() {
+	for _, j := range c.jobs {
+		for _, g := range j.groups {
+			g.written, g.floor, g.listed = 0, 0, 0
+		}
+	}
+}
+
+func (c *catalog) relistAllocations(l *listing) {
+	alive := map[*group][]allocation{}
+	for _, stub := range l.allocs {
+		id := idle.GroupID{Namespace: stub.Namespace, Job: stub.JobID, Group: stub.TaskGroup}
+		g := c.group(id)
+		if g != nil && isLive(stub.DesiredStatus, stub.ClientStatus) {
+			alive[g] = append(alive[g], allocationOf(stub))
+		}
+	}
+	for _, j := range c.jobs {
+		for _, g := range j.groups {
+			g.relist(alive[g], l.allocsIndex, c.sink)
+		}
+	}
+}
+
+func allocationOf(stub *nomad.AllocationListStub) allocation {
+	return allocation{
+		id: stub.ID, created: stub.CreateIndex, modified: stub.ModifyIndex,
+		ports: portsOf(stub.AllocatedResources),
+	}
+}
+
+// jobEvent takes in one event of topic Job. What the last listing covers is no news: a new
+// subscription begins with events of the past.
+func (c *catalog) jobEvent(e event, j *nomad.Job, deleted bool) {
+	id := idle.GroupID{Namespace: deref(j.Namespace), Job: deref(j.ID)}
+	known := c.jobs[id]
+	switch {
+	case e.Index <= c.index || known != nil && e.Index <= known.seen:
+		return
+	case deref(j.Stop):
+		c.dropJob(id, "the job was stopped")
+	case deleted:
+		c.dropJob(id, "the job was purged")
+	case known != nil && known.stamp == stampOf(j):
+		known.seen = e.Index // only its status changed
+	case known != nil || slices.ContainsFunc(j.TaskGroups, hasScaling):
+		c.putJob(id, j, "the job was registered")
+		c.jobs[id].seen = e.Index
+	}
+}
+
+func stampOf(j *nomad.Job) stamp {
+	return stamp{deref(j.CreateIndex), deref(j.JobModifyIndex)}
+}
+
+func hasScaling(tg *nomad.TaskGroup) bool { return tg != nil && tg.Scaling != nil }
+
+// putJob takes in one version of a job.
+func (c *catalog) putJob(id idle.GroupID, read *nomad.Job, cause string) {
+	j := c.jobs[id]
+	if j == nil {
+		j = &job{groups: map[string]*group{}}
+		c.jobs[id] = j
+	}
+	j.stamp = stampOf(read)
+	var all Diagnostics
+	found := map[string]bool{}
+	for _, tg := range read.TaskGroups {
+		managed, wrong := ReadGroup(read, tg)
+		all = append(all, wrong...)
+		if managed != nil {
+			found[managed.ID.Group] = true
+			c.putGroup(j, managed, cause)
+		}
+	}
+	for name := range j.groups {
+		if !found[name] {
+			c.dropGroup(j, name, leftAlone(all, name))
+		}
+	}
+	c.diagnose(id, j, all)
+}
+
+// leftAlone says why a group of a job that goes on is no longer managed.
+func leftAlone(ds Diagnostics, name string) string {
+	for _, d := range ds {
+		if d.Group.Group == name {
+			return "its policy is wrong: " + d.String()
+		}
+	}
+	return "it no longer opts in"
+}
+
+func (c *catalog) putGroup(j *job, m *Managed, cause string) {
+	now := Group{
+		ID: m.ID, JobCreateIndex: j.created, Policy: m.Policy, Min: m.Min, Max: m.Max,
+		Count: m.Count, JobModifyIndex: j.modified,
+	}
+	g := j.groups[m.ID.Group]
+	if g == nil {
+		g = &group{Group: now, told: now.Count, work: &workload{c.watcher, m.ID}}
+		j.groups[m.ID.Group] = g
+		g.remember()
+		c.sink.Put(now, g.work, idle.Observation{Count: now.Count, Cause: cause})
+		return
+	}
+	same := g.sameSettings(now)
+	g.Group = now
+	g.remember()
+	if same {
+		g.observe(c.sink)
+		return
+	}
+	if !g.holdsBack() {
+		g.told = now.Count
+	}
+	c.sink.Put(now, g.work, idle.Observation{Count: g.told, Cause: cause})
+	g.declare(c.sink)
+}
+
+func (c *catalog) dropGroup(j *job, name, cause string) {
+	id := j.groups[name].ID
+	delete(j.groups, name)
+	c.sink.Remove(id, cause)
+}
+
+func (c *catalog) dropJob(id idle.GroupID, cause string) {
+	j := c.jobs[id]
+	if j == nil {
+		return
+	}
+	for name := range j.groups {
+		c.dropGroup(j, name, cause)
+	}
+	c.diagnose(id, j, nil)
+	delete(c.jobs, id)
+}
+
+func (c *catalog) diagnose(id idle.GroupID, j *job, ds Diagnostics) {
+	if !slices.Equal(ds, j.diagnostics) {
+		j.diagnostics = ds
+		c.sink.Diagnose(id, ds)
+	}
+}
+
+// allocEvent takes in one event of topic Allocation.
+func (c *catalog) allocEvent(e event, a *nomad.Allocation) {
+	g := c.group(idle.GroupID{Namespace: a.Namespace, Job: a.JobID, Group: a.TaskGroup})
+	if g == nil || e.Index <= g.listed {
+		return
+	}
+	if isLive(a.DesiredStatus, a.ClientStatus) {
+		g.put(allocation{a.ID, a.CreateIndex, a.ModifyIndex, portsOf(a.AllocatedResources)})
+	} else {
+		g.drop(a.ID)
+	}
+	g.declare(c.sink)
+}

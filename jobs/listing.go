@@ -1,0 +1,185 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	nomad "github.com/hashicorp/nomad/api"
+
+	"doze/idle"
+)
+
+const (
+	listWithin  = 2 * time.Minute // a complete listing
+	jobsAtOnce  = 8               // jobs read at the same time
+	allocsAlive = `DesiredStatus == "run" and ClientStatus != "complete" and ` +
+		`ClientStatus != "failed" and ClientStatus != "lost"`
+)
+
+// jobStub is what tells whether a job has to be read: thousands of them are listed, so
+// only these fields are decoded.
+type jobStub struct {
+	ID             string
+	Namespace      string
+	Stop           bool
+	CreateIndex    uint64
+	JobModifyIndex uint64
+}
+
+func (s jobStub) id() idle.GroupID { return idle.GroupID{Namespace: s.Namespace, Job: s.ID} }
+
+// stamp tells one version of a job from another.
+type stamp struct{ created, modified uint64 }
+
+// listing is a complete look at Nomad: every job that has a scaling block and runs.
+type listing struct {
+	namespaces []string // asked; "*" is every one that the token may read
+	known      map[idle.GroupID]stamp
+
+	index       uint64                      // what happened up to it is in the listing
+	allocsIndex uint64                      // the same for allocs
+	same        map[idle.GroupID]bool       // jobs that are as known says
+	changed     []*nomad.Job                // jobs that are new or were changed
+	allocs      []*nomad.AllocationListStub // alive, of all jobs, with resources
+}
+
+// list takes a complete look. Jobs that are as known says are not read again.
+func (c client) list(ctx context.Context, namespaces []string,
+	known map[idle.GroupID]stamp) (*listing, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, listWithin, errNoAnswer)
+	defer cancel()
+	l := &listing{namespaces: namespaces, known: known, same: map[idle.GroupID]bool{}}
+	for _, ns := range namespaces {
+		if err := l.addNamespace(ctx, c, ns); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+func (l *listing) addNamespace(ctx context.Context, c client, ns string) error {
+	stubs, index, err := pages[jobStub](ctx, c, "list the jobs", "/v1/jobs", jobsQuery(ns))
+	if err != nil {
+		return err
+	}
+	l.index = earlier(l.index, index)
+	scaled, err := c.scaledJobs(ctx, ns)
+	if err != nil {
+		return err
+	}
+	if err := l.read(ctx, c, l.unknown(stubs, scaled)); err != nil {
+		return err
+	}
+	allocs, index, err := pages[*nomad.AllocationListStub](ctx, c, "list the allocations",
+		"/v1/allocations", allocsQuery(ns))
+	l.allocsIndex = earlier(l.allocsIndex, index)
+	l.allocs = append(l.allocs, allocs...)
+	return err
+}
+
+// earlier returns the lower of two indexes; 0 means none yet.
+func earlier(a, b uint64) uint64 {
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
+}
+
+func jobsQuery(ns string) nomad.QueryOptions {
+	return nomad.QueryOptions{Namespace: ns, PerPage: pageSize, Filter: "Stop == false"}
+}
+
+func allocsQuery(ns string) nomad.QueryOptions {
+	return nomad.QueryOptions{
+		Namespace: ns, PerPage: pageSize, Filter: allocsAlive,
+		Params: map[string]string{"resources": "true", "task_states": "false"},
+	}
+}
+
+// pages reads a paginated list to its end. The index is that of the first page.
+func pages[T any](ctx context.Context, c client, what, path string,
+	query nomad.QueryOptions) (all []T, index uint64, err error) {
+	for {
+		page, meta, err := reading(ctx, c, what,
+			func(q *nomad.QueryOptions) ([]T, *nomad.QueryMeta, error) {
+				var page []T
+				meta, err := c.api.Raw().Query(path, &page, query.WithContext(q.Context()))
+				return page, meta, err
+			})
+		if err != nil {
+			return nil, 0, err
+		}
+		if index == 0 {
+			index = max(meta.LastIndex, 1)
+		}
+		all = append(all, page...)
+		if query.NextToken = meta.NextToken; query.NextToken == "" {
+			return all, index, nil
+		}
+	}
+}
+
+// scaledJobs returns the jobs that have a scaling block in any group.
+func (c client) scaledJobs(ctx context.Context, ns string) (map[idle.GroupID]bool, error) {
+	policies, _, err := reading(ctx, c, "list the scaling policies",
+		func(q *nomad.QueryOptions) ([]*nomad.ScalingPolicyListStub, *nomad.QueryMeta, error) {
+			q.Namespace = ns
+			return c.api.Scaling().ListPolicies(q)
+		})
+	jobs := make(map[idle.GroupID]bool, len(policies))
+	for _, p := range policies {
+		jobs[idle.GroupID{Namespace: p.Target["Namespace"], Job: p.Target["Job"]}] = true
+	}
+	return jobs, err
+}
+
+// unknown returns the jobs that have to be read, and notes the others as unchanged.
+func (l *listing) unknown(stubs []jobStub, scaled map[idle.GroupID]bool) []idle.GroupID {
+	var ids []idle.GroupID
+	for _, s := range stubs {
+		id := s.id()
+		switch {
+		case s.Stop || !scaled[id]:
+		case l.known[id] == stamp{s.CreateIndex, s.JobModifyIndex}:
+			l.same[id] = true
+		default:
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// read reads the jobs, some at a time. One that is gone meanwhile is left out.
+func (l *listing) read(ctx context.Context, c client, ids []idle.GroupID) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var (
+		work sync.WaitGroup
+		lock sync.Mutex
+		next = make(chan idle.GroupID)
+	)
+	for range min(jobsAtOnce, len(ids)) {
+		work.Go(func() {
+			for id := range next {
+				job, err := c.job(ctx, id)
+				switch {
+				case errors.Is(err, errGone):
+				case err != nil:
+					cancel(err)
+				default:
+					lock.Lock()
+					l.changed = append(l.changed, job)
+					lock.Unlock()
+				}
+			}
+		})
+	}
+	for _, id := range ids {
+		next <- id
+	}
+	close(next)
+	work.Wait()
+	return context.Cause(ctx)
+}

@@ -1,0 +1,122 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	nomad "github.com/hashicorp/nomad/api"
+
+	"doze/healthgate"
+	"doze/idle"
+)
+
+// workload is one group as package idle wakes it and puts it to sleep.
+type workload struct {
+	watcher *Watcher
+	id      idle.GroupID
+}
+
+var (
+	errStopped = errors.New("the job is stopped; only `nomad job run` or `nomad job start` " +
+		"starts it again")
+	errNoGroup = errors.New("the job no longer has this group")
+)
+
+// Wake asks for the group's count where it is 0, then waits for a placement, whose
+// addresses the sink gets as soon as it is seen, and watches the tasks start. It returns
+// nil when Nomad says that they run, and an error in the operator's words as soon as it is
+// clear that they won't; the count stays as asked for, so that a later placement still
+// serves. When ctx ends first, the error says what was still missing. The caller may end
+// ctx as soon as a target has answered.
+func (w *workload) Wake(ctx context.Context, _ healthgate.Generation) error {
+	known, err := w.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.end()
+	asked, err := w.askUp(ctx, known)
+	w.release(asked)
+	if err != nil {
+		return err
+	}
+	return (&arrival{workload: w, asked: asked}).await(ctx)
+}
+
+// Sleep asks for count 0 and returns when Nomad has taken it. It keeps the count that was
+// there in the scaling event's meta. A group that is at 0, gone or stopped is left as it
+// is. While a deployment is active it is put off (*idle.NotNowError).
+func (w *workload) Sleep(ctx context.Context, _ healthgate.Generation, depth idle.Depth) error {
+	if depth != idle.Zero {
+		return fmt.Errorf("cannot put %s to sleep: a job group sleeps at count 0 only", w.id)
+	}
+	if _, err := w.begin(ctx); errors.Is(err, errUnmanaged) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer w.end()
+	asked, err := w.askDown(ctx)
+	w.release(asked)
+	return err
+}
+
+// asked is the outcome of asking for a count. The zero value: nothing is known.
+type asked struct {
+	count      int
+	index      uint64 // job index at which the group had that count
+	wrote      bool   // it is our own write
+	evaluation string // what places or stops the allocations; "": none is known
+}
+
+// known is what the catalog knows of a group when it is woken.
+type known struct {
+	policy   Policy
+	lastUp   int
+	lastUpAt uint64
+}
+
+// begin keeps what is seen of the group from being told until release.
+func (w *workload) begin(ctx context.Context) (known, error) {
+	var k known
+	err := w.watcher.doGroup(ctx, w.id, func(g *group, _ Sink) {
+		g.asking, g.waking = true, true
+		k = known{g.Policy, g.lastUp, g.lastUpAt}
+	})
+	return k, err
+}
+
+// release tells the catalog the outcome; what was seen meanwhile and is newer is told. It does not depend on the caller's context, which may have ended.
+func (w *workload) release(a asked) {
+	w.always(func(g *group, sink Sink) { g.settle(a, sink) })
+}
+
+func (w *workload) end() {
+	w.always(func(g *group, _ Sink) { g.asking, g.waking = false, false })
+}
+
+// always changes the group, if it is still there and the watcher runs.
+func (w *workload) always(act func(*group, Sink)) {
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	// An error means that the group or the watcher is gone: nothing to keep right.
+	_ = w.watcher.doGroup(ctx, w.id, act)
+}
+
+// read returns the job and this group in it. errStopped and errNoGroup say why it cannot
+// be scaled; errGone in the chain: there is no such job.
+func (w *workload) read(ctx context.Context) (*nomad.Job, *nomad.TaskGroup, error) {
+	job, err := w.watcher.client.job(ctx, w.id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if deref(job.Stop) {
+		return nil, nil, errStopped
+	}
+	for _, tg := range job.TaskGroups {
+		if deref(tg.Name) == w.id.Group {
+			return job, tg, nil
+		}
+	}
+	return nil, nil, errNoGroup
+}
