@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -27,9 +28,11 @@ type GateConfig struct {
 	// the groups must be told so too (healthgate.GateConfig.Off).
 	Off bool
 	// Dial connects to targets; nil: a plain net.Dialer.
-	Dial    healthgate.DialFunc
-	Metrics *Metrics     // nil: counted for nobody
-	Log     *slog.Logger // nil discards
+	Dial healthgate.DialFunc
+	// Upgraded, if not nil, keeps account of upgraded connections for a shutdown.
+	Upgraded *healthgate.Upgraded
+	Metrics  *Metrics     // nil: counted for nobody
+	Log      *slog.Logger // nil discards
 }
 
 // Gate is the request path. While a group is ready it forwards with no lock, no allocation
@@ -43,6 +46,8 @@ type Gate struct {
 	off       bool
 	maxHeld   int64
 	held      atomic.Int64
+	cut       context.Context // ended by RefuseHeld
+	cutHeld   context.CancelFunc
 }
 
 // NewGate returns a Gate, or an error if the configuration is not usable.
@@ -54,9 +59,10 @@ func NewGate(cfg GateConfig) (*Gate, error) {
 		return nil, errors.New("cannot make a gate: MaxHeld is negative")
 	}
 	g := &Gate{
-		routes: cfg.Routes, upstreams: newUpstreams(cfg.Dial), metrics: cfg.Metrics,
+		routes: cfg.Routes, upstreams: newUpstreams(cfg.Dial, cfg.Upgraded), metrics: cfg.Metrics,
 		log: cfg.Log, off: cfg.Off, maxHeld: int64(cfg.MaxHeld),
 	}
+	g.cut, g.cutHeld = context.WithCancel(context.Background())
 	if g.maxHeld == 0 {
 		g.maxHeld = defaultMaxHeld
 	}
@@ -90,6 +96,10 @@ func (g *Gate) Server() *http.Server {
 // OnGone closes the idle connections to a target that has left its gate; those in use end
 // with their requests. It is for healthgate.GateConfig.OnGone.
 func (g *Gate) OnGone(m *healthgate.Member) { g.upstreams.drop(m) }
+
+// RefuseHeld answers whatever is held, now or later, with 503, Retry-After and Connection:
+// close. It is for a process that must go (healthgate.DrainConfig.BeforeCut).
+func (g *Gate) RefuseHeld() { g.cutHeld() }
 
 // ServeHTTP answers one request. It returns when both directions have ended.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -19,6 +19,8 @@ const (
 
 var (
 	errDeadline = errors.New("the request's deadline has come")
+	errLeaving  = errors.New("the process is about to end")
+	errFull     = errors.New("too many requests are held")
 	errPatience = errors.New("the request is not to wait any longer")
 )
 
@@ -31,7 +33,6 @@ type hold struct {
 	r       *http.Request
 	arrived time.Time
 	limit   time.Duration // from arrival, over falling asleep and waking together
-	counted bool          // has a place in the held counts
 }
 
 func newHold(g *Gate, site *Site, w http.ResponseWriter, r *http.Request) *hold {
@@ -41,40 +42,49 @@ func newHold(g *Gate, site *Site, w http.ResponseWriter, r *http.Request) *hold 
 // serve waits and forwards until the request has been answered. A target that refuses the
 // connection sends it back to wait, within the same deadline.
 func (h *hold) serve() {
+	for {
+		m, err := h.target()
+		if err != nil {
+			h.refuse(err)
+			return
+		}
+		if h.forward(m) {
+			return
+		}
+	}
+}
+
+// target waits until there is a member to forward to.
+func (h *hold) target() (*healthgate.Member, error) {
 	if !h.enter() {
-		h.gate.refuse(h.w, h.r, shed(), gaveShed)
-		return
+		return nil, errFull
 	}
 	defer h.leave()
 	ctx, stop := h.watched()
 	defer stop()
 	for {
 		if err := h.await(ctx); err != nil {
-			stop()
-			h.refuse(err)
-			return
+			return nil, err
 		}
-		m := h.site.Group.Gate().Pick()
-		if m == nil {
-			continue // lost in between; the next await has the group woken again
-		}
-		stop()
-		if h.forward(m) {
-			return
-		}
-		if !h.enter() {
-			h.gate.refuse(h.w, h.r, shed(), gaveShed)
-			return
-		}
-		ctx, stop = h.watched()
+		if m := h.site.Group.Gate().Pick(); m != nil {
+			return m, nil
+		} // else lost in between: the next await has the group woken again
 	}
 }
 
-// watched returns a context that ends at the deadline, or when the client leaves.
+// watched returns a context that ends at the deadline, or when the client or the process
+// leaves.
 func (h *hold) watched() (context.Context, func()) {
-	ctx, cancel := context.WithDeadlineCause(h.r.Context(), h.arrived.Add(h.limit), errDeadline)
-	unwatch := watchClient(h.w, h.r, cancel)
-	return ctx, func() { unwatch(); cancel() }
+	ctx, cancel := context.WithCancelCause(h.r.Context())
+	ctx, free := context.WithDeadlineCause(ctx, h.arrived.Add(h.limit), errDeadline)
+	uncut := context.AfterFunc(h.gate.cut, func() { cancel(errLeaving) })
+	unwatch := watchClient(h.r, func() { cancel(errClientLeft) })
+	return ctx, func() {
+		unwatch()
+		uncut()
+		free()
+		cancel(nil)
+	}
 }
 
 // await waits for the group as its waiting mode allows.
@@ -108,7 +118,6 @@ func (h *hold) patience() time.Duration {
 
 // forward sends the request on and reports whether it has been answered.
 func (h *hold) forward(m *healthgate.Member) bool {
-	h.leave()
 	g := h.gate
 	h.site.state.firstOf(m.Generation)
 	timed := &timedWriter{ResponseWriter: h.w, began: func() {
@@ -127,6 +136,8 @@ func (h *hold) refuse(err error) {
 	g := h.gate
 	failure, isFailed := errors.AsType[*idle.FailedError](err)
 	switch {
+	case errors.Is(err, errFull):
+		g.refuse(h.w, h.r, shed(), gaveShed)
 	case isFailed:
 		g.refuse(h.w, h.r, failed(failure.RetryAfter), gaveFailed)
 	case errors.Is(err, errPatience) && h.site.Waiting == WaitReject:
@@ -155,16 +166,11 @@ func (h *hold) enter() bool {
 		return false
 	}
 	g.metrics.held.Inc()
-	h.counted = true
 	return true
 }
 
-// leave gives the place back, once.
+// leave gives the place back.
 func (h *hold) leave() {
-	if !h.counted {
-		return
-	}
-	h.counted = false
 	h.gate.held.Add(-1)
 	h.site.state.held.Add(-1)
 	h.gate.metrics.held.Dec()

@@ -19,7 +19,7 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// watchClient calls cancel when the client of a held request closes its connection. The
+// watchClient calls left when the client of a held request closes its connection. The
 // returned function ends the watch and waits for that.
 //
 // net/http itself notices a client that leaves, but over HTTP/1 only once the body has been
@@ -27,12 +27,13 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 // whenever the kernel reports something new about it, without taking a byte off it. A
 // client whose close is queued behind more of the body than the kernel's buffers take
 // cannot be noticed before the body is read: it keeps its place until the deadline.
-func watchClient(w http.ResponseWriter, r *http.Request, cancel func()) (unwatch func()) {
-	conn, _ := r.Context().Value(connKey{}).(syscall.Conn)
-	if conn == nil || r.ProtoMajor != 1 || r.Body == nil || r.Body == http.NoBody {
+func watchClient(r *http.Request, left func()) (unwatch func()) {
+	conn, _ := r.Context().Value(connKey{}).(net.Conn)
+	socket, ok := conn.(syscall.Conn)
+	if !ok || r.ProtoMajor != 1 || r.Body == nil || r.Body == http.NoBody {
 		return func() {}
 	}
-	raw, err := conn.SyscallConn()
+	raw, err := socket.SyscallConn()
 	if err != nil {
 		return func() {} // not watched: the deadline bounds the hold
 	}
@@ -45,15 +46,13 @@ func watchClient(w http.ResponseWriter, r *http.Request, cancel func()) (unwatch
 			return gone
 		})
 		if err == nil && gone {
-			cancel()
+			left()
 		}
 	}()
 	return func() {
-		ctl := http.NewResponseController(w)
-		if ctl.SetReadDeadline(time.Unix(1, 0)) != nil {
-			return // the connection is closed, and with that the watch
-		}
+		// Fails only on a closed connection, which ends the watch as well.
+		_ = conn.SetReadDeadline(time.Unix(1, 0))
 		<-done
-		_ = ctl.SetReadDeadline(time.Time{}) // fails only on a closed connection
+		_ = conn.SetReadDeadline(time.Time{})
 	}
 }

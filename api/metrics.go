@@ -108,7 +108,7 @@ func newWakeHistogram(name, help string) prometheus.Histogram {
 
 // Transition counts one change of state; it may serve as idle.Config.OnTransition.
 func (m *Metrics) Transition(t idle.Transition) {
-	m.transitions.WithLabelValues(stateLabel(t.To)).Inc()
+	m.transitions.WithLabelValues(t.To.String()).Inc()
 	if t.Wake == nil {
 		return
 	}

@@ -1,51 +1,99 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
-	"net/http/httputil"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
 	"strings"
 )
 
 // serve sends the request to the target and its answer to w. An error means that nothing
-// has been written to w; healthgate.ErrDial in its chain, that nothing has been sent to
-// the target either. An answer that breaks off panics with http.ErrAbortHandler, which has
-// the server cut the client's connection.
+// final has been written to w; healthgate.ErrDial in its chain, that nothing has been sent
+// to the target either. An answer that breaks off panics with http.ErrAbortHandler, which
+// has the server cut the client's connection or stream, so that no one takes it for whole.
+//
+// Plain exchanges take the short way over h1; whatever has a body, asks for 100 Continue,
+// upgrades or speaks gRPC goes through a http.Transport.
 func (up *upstream) serve(w http.ResponseWriter, r *http.Request) error {
-	var failure error
-	transport := up.h1
-	if isGRPC(r) {
-		transport = up.h2
+	if isPlain(r) {
+		return up.h1.serve(w, r)
 	}
-	proxy := httputil.ReverseProxy{
-		Transport:     transport,
-		FlushInterval: -1,
-		Rewrite:       up.rewrite,
-		ErrorHandler:  func(_ http.ResponseWriter, _ *http.Request, err error) { failure = err },
-	}
-	if r.ProtoMajor == 1 && r.Body != nil && r.Body != http.NoBody {
-		// Refused only by writers that are always full duplex.
-		_ = http.NewResponseController(w).EnableFullDuplex()
-	}
-	proxy.ServeHTTP(w, r)
-	return failure
+	return up.serveAny(w, r)
 }
 
+// isPlain reports whether nothing but a head is to be sent.
+func isPlain(r *http.Request) bool {
+	return (r.Body == nil || r.Body == http.NoBody) && r.ContentLength == 0 &&
+		len(r.Trailer) == 0 && !hasExtraHops(r.Header)
+}
+
+// serveAny is serve by way of a http.Transport.
+func (up *upstream) serveAny(w http.ResponseWriter, r *http.Request) error {
+	if r.ProtoMajor == 1 && r.Body != nil && r.Body != http.NoBody {
+		// A target may answer before it has read the body. Refused only by writers that
+		// are full duplex anyway.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+	}
+	transport := up.any
+	if isGRPC(r) {
+		transport = up.grpc
+	}
+	res, err := transport.RoundTrip(up.outgoing(w, r))
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		return up.switchProtocols(w, r, res)
+	}
+	copyAnswer(w, r, res)
+	return nil
+}
+
+// isGRPC reports whether the request came by HTTP/2 and needs it to the end: for its
+// trailers, and for reading and writing at once.
 func isGRPC(r *http.Request) bool {
 	return r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
 }
 
-func (up *upstream) rewrite(p *httputil.ProxyRequest) {
-	p.Out.URL.Scheme, p.Out.URL.Host = "http", up.addr
-	p.Out.URL.RawQuery = p.In.URL.RawQuery
-	p.Out.Host = p.In.Host
-	p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
-	p.SetXForwarded()
-	for _, name := range []string{"Forwarded", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-		if v := p.In.Header[name]; v != nil {
-			p.Out.Header[name] = v
-		}
+// outgoing is the request as it goes to the target.
+func (up *upstream) outgoing(w http.ResponseWriter, r *http.Request) *http.Request {
+	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
+			passInformation(w, status, http.Header(h))
+			return nil
+		},
+	})
+	out := r.WithContext(ctx)
+	out.URL = &url.URL{Scheme: "http", Host: up.addr, Path: r.URL.Path, RawPath: r.URL.RawPath,
+		RawQuery: r.URL.RawQuery, ForceQuery: r.URL.ForceQuery}
+	out.RequestURI = ""
+	out.Header = forwardedHeader(r)
+	out.Close = false
+	if out.Body == http.NoBody {
+		out.Body = nil
 	}
-	if p.Out.Body != nil {
-		p.Out.Body = unclosedBody{p.Out.Body}
+	if out.Body != nil {
+		out.Body = unclosedBody{out.Body}
 	}
+	return out
+}
+
+// passInformation hands a 1xx answer on (RFC 9110, 15.2); 100 is the transport's own.
+func passInformation(w http.ResponseWriter, status int, h http.Header) {
+	if status == http.StatusContinue {
+		return
+	}
+	kept := w.Header().Clone()
+	copyHeader(w.Header(), h)
+	w.WriteHeader(status)
+	clear(w.Header())
+	copyHeader(w.Header(), kept)
+}
+
+// errProtocol says that the target answered what no HTTP/1.1 server may.
+func errProtocol(format string, args ...any) error {
+	return fmt.Errorf("cannot understand the target: "+format, args...)
 }

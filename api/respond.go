@@ -25,7 +25,7 @@ type refusal struct {
 var (
 	refuseHost = refusal{status: http.StatusBadRequest, fault: "http_request_error",
 		text: "The Host header is not a valid host name."}
-	noConnect = refusal{status: http.StatusMethodNotAllowed, fault: "http_request_denied",
+	refuseConnect = refusal{status: http.StatusMethodNotAllowed, fault: "http_request_denied",
 		text: "CONNECT is not served here."}
 	refuseUnknown = refusal{status: http.StatusNotFound, fault: "destination_not_found",
 		text: "Nothing is served under this address."}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"doze/healthgate"
@@ -14,9 +15,9 @@ import (
 const (
 	// upstreamIdle is below the keep-alive timeout of common servers (5 s), so that a
 	// connection is rarely reused just as the target closes it.
-	upstreamIdle   = 4 * time.Second
-	upstreamIdlest = 1024 // idle connections kept to one target
-	dialTimeout    = 5 * time.Second
+	upstreamIdle = 4 * time.Second
+	maxIdleConns = 1024 // idle connections kept to one target
+	dialTimeout  = 5 * time.Second
 	// continueWait is how long a target may take to say 100 Continue before the body is
 	// sent all the same (RFC 9110, 10.1.1).
 	continueWait = time.Second
@@ -25,15 +26,19 @@ const (
 // upstreams are the connection pools, one a member: a target that comes back in another
 // wake never gets a connection from before.
 type upstreams struct {
-	dial    healthgate.DialFunc
-	members sync.Map // *healthgate.Member → *upstream
+	dial     healthgate.DialFunc
+	upgraded *healthgate.Upgraded
+	members  sync.Map // *healthgate.Member → *upstream
 }
 
-func newUpstreams(dial healthgate.DialFunc) *upstreams {
+func newUpstreams(dial healthgate.DialFunc, upgraded *healthgate.Upgraded) *upstreams {
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
 	}
-	return &upstreams{dial: dial}
+	if upgraded == nil {
+		upgraded = &healthgate.Upgraded{}
+	}
+	return &upstreams{dial: dial, upgraded: upgraded}
 }
 
 // of returns the pool of m.
@@ -41,7 +46,7 @@ func (u *upstreams) of(site *Site, m *healthgate.Member) *upstream {
 	if up, ok := u.members.Load(m); ok {
 		return up.(*upstream)
 	}
-	up, loaded := u.members.LoadOrStore(m, newUpstream(m, u.dial))
+	up, loaded := u.members.LoadOrStore(m, u.newUpstream(m))
 	if !loaded && !isMember(site.Group.Gate(), m) {
 		u.drop(m) // it left before the pool existed, so nobody else will
 	}
@@ -63,42 +68,48 @@ func (u *upstreams) drop(m *healthgate.Member) {
 	}
 }
 
-// upstream is one member's connections: HTTP/1.1, and HTTP/2 in clear text for gRPC.
+// upstream is one member's connections.
 type upstream struct {
-	addr   string
-	h1, h2 *http.Transport
-	pace   pace
+	addr     string
+	dial     healthgate.DialFunc
+	upgraded *healthgate.Upgraded
+	pace     pace
+	failing  atomic.Bool // the last exchange failed
+
+	h1   *h1Pool         // plain exchanges
+	any  *http.Transport // everything else in HTTP/1.1
+	grpc *http.Transport // HTTP/2 in clear text, by prior knowledge
 }
 
-func newUpstream(m *healthgate.Member, dial healthgate.DialFunc) *upstream {
-	up := &upstream{addr: m.Addr, pace: newPace()}
-	connect := func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return up.connect(ctx, dial)
-	}
-	up.h1, up.h2 = newTransport(connect), newTransport(connect)
-	up.h2.Protocols = &http.Protocols{}
-	up.h2.Protocols.SetUnencryptedHTTP2(true)
+func (u *upstreams) newUpstream(m *healthgate.Member) *upstream {
+	up := &upstream{addr: m.Addr, dial: u.dial, upgraded: u.upgraded, pace: newPace()}
+	up.h1 = &h1Pool{connect: up.connect}
+	up.any, up.grpc = newTransport(up.connect), newTransport(up.connect)
+	up.grpc.Protocols = &http.Protocols{}
+	up.grpc.Protocols.SetUnencryptedHTTP2(true)
 	return up
 }
 
-func newTransport(dial healthgate.DialFunc) *http.Transport {
+func newTransport(connect func(context.Context) (net.Conn, error)) *http.Transport {
 	return &http.Transport{
-		DialContext:           dial,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return connect(ctx)
+		},
 		DisableCompression:    true,
-		MaxIdleConnsPerHost:   upstreamIdlest,
+		MaxIdleConnsPerHost:   maxIdleConns,
 		IdleConnTimeout:       upstreamIdle,
 		ExpectContinueTimeout: continueWait,
 	}
 }
 
 // connect dials when the target's pace allows. Its error wraps healthgate.ErrDial.
-func (up *upstream) connect(ctx context.Context, dial healthgate.DialFunc) (net.Conn, error) {
+func (up *upstream) connect(ctx context.Context) (net.Conn, error) {
 	if err := up.pace.enter(ctx); err != nil {
 		return nil, fmt.Errorf("cannot wait for a connection to %q: %w", up.addr, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := dial(ctx, "tcp", up.addr)
+	conn, err := up.dial(ctx, "tcp", up.addr)
 	if err != nil {
 		up.pace.leave()
 		return nil, fmt.Errorf("%w to %q: %w", healthgate.ErrDial, up.addr, err)
@@ -108,6 +119,7 @@ func (up *upstream) connect(ctx context.Context, dial healthgate.DialFunc) (net.
 }
 
 func (up *upstream) close() {
-	up.h1.CloseIdleConnections()
-	up.h2.CloseIdleConnections()
+	up.h1.close()
+	up.any.CloseIdleConnections()
+	up.grpc.CloseIdleConnections()
 }

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"net"
+	"net/http"
+	"strings"
+)
+
+// appendHead appends the head of a plain request as it goes to the target; see
+// forwardedHeader for what changes on the way.
+func appendHead(b []byte, r *http.Request) []byte {
+	b = append(b, r.Method...)
+	b = append(b, ' ')
+	if r.ProtoMajor == 1 && strings.HasPrefix(r.RequestURI, "/") {
+		b = append(b, r.RequestURI...)
+	} else {
+		b = append(b, r.URL.RequestURI()...)
+	}
+	b = append(b, " HTTP/1.1\r\n"...)
+	b = appendField(b, "Host", r.Host)
+	for name, values := range r.Header {
+		if isHop(name) || name == "X-Forwarded-For" {
+			continue
+		}
+		for _, value := range values {
+			b = appendField(b, name, value)
+		}
+	}
+	b = appendForwarded(b, r)
+	if r.Header["Content-Length"] == nil && expectsBody(r.Method) {
+		b = appendField(b, "Content-Length", "0")
+	}
+	return append(b, '\r', '\n')
+}
+
+// expectsBody reports whether servers want to be told that there is no body (RFC 9110, 8.6).
+func expectsBody(method string) bool {
+	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
+}
+
+func appendField(b []byte, name, value string) []byte {
+	b = append(b, name...)
+	b = append(b, ": "...)
+	b = append(b, value...)
+	return append(b, '\r', '\n')
+}
+
+func appendForwarded(b []byte, r *http.Request) []byte {
+	b = append(b, "X-Forwarded-For: "...)
+	for _, prior := range r.Header["X-Forwarded-For"] {
+		b = append(b, prior...)
+		b = append(b, ", "...)
+	}
+	peer, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		peer = unknownPeer
+	}
+	b = append(b, peer...)
+	b = append(b, '\r', '\n')
+	if r.Header["X-Forwarded-Proto"] == nil {
+		b = appendField(b, "X-Forwarded-Proto", scheme(r))
+	}
+	if r.Header["X-Forwarded-Host"] == nil {
+		b = appendField(b, "X-Forwarded-Host", r.Host)
+	}
+	return b
+}
