@@ -2,6 +2,7 @@ package idle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ type Workload interface {
 	// Wake asks for the workload to run and returns when its targets have been (or are
 	// being) declared with Group.SetTargets, or with an error in the operator's words.
 	// It is level-triggered: waking what is awake is no error and changes nothing.
+	// Targets from before a sleep are forgotten, so they are declared anew by each Wake.
 	Wake(ctx context.Context, gen healthgate.Generation) error
 	// Sleep puts it to sleep at depth. A *NotNowError puts it off; any other error leaves
 	// the group ready until another full idle period has passed.
@@ -30,8 +32,22 @@ func (e *NotNowError) Error() string {
 	return fmt.Sprintf("%s; trying again in %s", e.Reason, e.After)
 }
 
+// Causes that the context of a Workload call ends with, beside the end of the loop itself.
+var (
+	ErrTimedOut   = errors.New("the call took too long")
+	ErrSuperseded = errors.New("the call is no longer wanted")
+)
+
 // Observation is what was seen of a workload from outside.
 type Observation struct {
 	Count int    // wanted count; 0 means asleep
 	Cause string // in words, for the record: "job registered", "scaled by hand", "found at start"
+	Depth Depth  // with Count 0, how deep it sleeps; Awake (the zero value) means Zero
+}
+
+func (o Observation) depth() Depth {
+	if o.Depth == Awake {
+		return Zero
+	}
+	return o.Depth
 }
