@@ -26,8 +26,8 @@ type upgradedConn struct {
 }
 
 // Track takes a connection into the account; call gone, once or more, when both sides have
-// closed. A Drain calls goingAway in a goroutine of its own, during Track too when it is
-// already under way, to send a close frame or to end a stream; nil: nothing can be told.
+// closed. A Drain calls goingAway in a goroutine of its own (before Track has returned when
+// it is under way already) to send a close frame or to end a stream; nil: can't be told.
 // What is still there when the time is up is cut by closing conn; nil: it can't be cut.
 // Track before the connection is hijacked, with a conn that closes what the hijack will
 // give: between the two http.Server.Shutdown has forgotten it already.
