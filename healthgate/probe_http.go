@@ -77,13 +77,22 @@ func (p *httpProbe) Probe(ctx context.Context, addr string) error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	if p.tls != nil {
-		secure := tls.Client(conn, p.tls)
+		secure := tls.Client(conn, serverName(p.tls, addr))
 		if err := secure.HandshakeContext(ctx); err != nil {
 			return unanswered(ctx, err)
 		}
 		conn = secure
 	}
 	return p.exchange(ctx, conn, addr)
+}
+
+// serverName has the address stand in for a name that was not configured.
+func serverName(c *tls.Config, addr string) *tls.Config {
+	if host, _, err := net.SplitHostPort(addr); err == nil && c.ServerName == "" {
+		c = c.Clone()
+		c.ServerName = host
+	}
+	return c
 }
 
 func (p *httpProbe) exchange(ctx context.Context, conn net.Conn, addr string) error {

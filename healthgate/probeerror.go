@@ -97,18 +97,22 @@ func dialVerdict(ctx context.Context, err error) Verdict {
 	return Dead
 }
 
-// ask runs one attempt of probe under timeout. A panic is a death of the probe, and a yes
-// that comes after the time is up is late.
+// ask runs one attempt of probe under timeout. A panic is a death of the probe, a yes that
+// comes after the time is up is late, and a probe that ctx cut short says nothing.
 func ask(ctx context.Context, probe Probe, addr string, timeout time.Duration) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
 			err = &ProbeError{Unknown, fmt.Errorf("the probe died: %v", v)}
 		}
 	}()
-	if err = probe.Probe(ctx, addr); err == nil && ctx.Err() != nil {
-		return unanswered(ctx, ctx.Err())
+	timed, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = probe.Probe(timed, addr)
+	switch {
+	case ctx.Err() != nil:
+		return &ProbeError{Unknown, fmt.Errorf("called off: %w", context.Cause(ctx))}
+	case err == nil && timed.Err() != nil:
+		return unanswered(timed, timed.Err())
 	}
 	return err
 }

@@ -18,7 +18,7 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return e.Key + ": " + e.Problem }
 
-// fault collects problems; see ProbeConfig.Validate.
+// faults collects problems; see ProbeConfig.Validate.
 type faults []error
 
 func (f *faults) add(key, format string, args ...any) {
