@@ -1,9 +1,6 @@
 package jobs
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // didYouMean returns a hint that names the known word nearest to got, else all of them.
 func didYouMean(got string, known []string) string {
@@ -27,27 +24,31 @@ func nearest(got string, known []string) string {
 	return best
 }
 
-// distance counts the letters to insert, drop or replace to get from a to b. Long words
-// are far from everything, so that no input makes it slow.
+// distance counts the letters to insert, drop, replace or swap with the next to get from a
+// to b (optimal string alignment). Long words are far from everything, so that no input
+// makes it slow.
 func distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return len(a) + len(b)
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	var before, row []int // the rows of the two letters before
+	next := make([]int, len(b)+1)
+	for j := range next {
+		next[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		before, row, next = row, next, make([]int, len(b)+1)
+		next[0] = i + 1
 		for j := range len(b) {
-			replaced := diagonal
+			replaced := row[j]
 			if a[i] != b[j] {
 				replaced++
 			}
-			diagonal = row[j+1]
-			row[j+1] = slices.Min([]int{replaced, row[j] + 1, row[j+1] + 1})
+			next[j+1] = min(replaced, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return next[len(b)]
 }

@@ -3,7 +3,6 @@ package jobs
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,12 +12,34 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 )
 
+// File is a job file to check.
+type File struct {
+	Name   string // for messages
+	Source []byte
+}
+
+// CheckFiles is CheckFile for several files, which also reports two groups that claim one
+// route.
+func CheckFiles(files []File) ([]Managed, Diagnostics) {
+	var managed []Managed
+	var found Diagnostics
+	for _, file := range files {
+		ms, problems := CheckFile(file.Name, file.Source)
+		managed = append(managed, ms...)
+		found = append(found, problems...)
+	}
+	return managed, append(found, CheckRoutes(managed)...)
+}
+
 // CheckFile reads one job file offline, HCL or JSON (as Nomad's API takes it, with or without
 // {"Job":…} around, or HCL written as JSON), and returns the groups in it that opted in and
 // everything that is wrong with them. Of the rest of the job only what Doze has to know is
 // read. name is used in messages.
 func CheckFile(name string, src []byte) ([]Managed, Diagnostics) {
-	f := &jobFile{name: filepath.Base(name), src: src, lines: map[string]int{}}
+	f := &jobFile{name: name, src: src, lines: map[string]int{}}
+	if problem := tooMuch(src); problem != "" {
+		return nil, Diagnostics{{Problem: problem, Pos: name}}
+	}
 	job := f.read()
 	if job == nil {
 		return nil, f.sorted()

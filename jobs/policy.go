@@ -29,6 +29,8 @@ type Policy struct {
 	Ignore Ignore
 }
 
+//go:generate go test -count=1 -run ^TestPolicyReference_docsPage . -policy.update
+
 // ParsePolicy reads a doze block in the shape that Nomad's API returns it (or a plain map,
 // as JSON jobs may write it), checks it against the group, and fills in the defaults.
 // The Policy is usable only without Diagnostics. It never panics.

@@ -2,13 +2,16 @@ package jobs
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
+
+	"golang.org/x/net/idna"
 )
 
 // Route says which requests belong to a group.
 type Route struct {
-	// Hosts are lower-case names without port and trailing dot; "*." in front stands for
-	// one or more labels. At least one.
+	// Hosts are lower-case ASCII names without port and trailing dot; "*." in front stands
+	// for one or more labels, "*" alone for any host. At least one.
 	Hosts []string
 	// PathPrefix starts with a slash and ends in none, but for "/", which is every path.
 	PathPrefix string
@@ -48,7 +51,7 @@ func routeSchema(r *Route) schema {
 	return schema{
 		{"hosts", textsValue{host}, "required",
 			"Host names, without scheme and port. `*.` in front stands for one or more " +
-				"labels. Upper and lower case are the same."},
+				"labels, `*` alone for any host. Upper and lower case are the same."},
 		{"path_prefix", textValue{to: &r.PathPrefix, check: r.readPrefix}, `"/"`,
 			"Only paths that are this or lie below it. The longest prefix wins."},
 	}
@@ -61,28 +64,54 @@ func readHost(at place, s string) (string, bool) {
 		at.fault(fmt.Sprintf("%q %s", s, problem), hint)
 		return "", false
 	}
+	if ascii, err := idna.ToASCII(host); err == nil {
+		host = ascii
+	}
 	return host, true
 }
 
 // hostFlaw says what is wrong with a host pattern, and what to write; "" when nothing is.
 func hostFlaw(host string) (problem, hint string) {
+	if host == "*" || isBracketed(host) {
+		return "", ""
+	}
 	if _, after, ok := strings.Cut(host, "://"); ok {
 		return "has a scheme", fmt.Sprintf("write %q", strings.TrimRight(after, "/"))
 	}
 	if name, _, ok := strings.Cut(host, "/"); ok {
 		return "has a path", fmt.Sprintf("write %q and use path_prefix", name)
 	}
-	if name, _, ok := strings.Cut(host, ":"); ok {
-		return "has a port or is an IPv6 address", fmt.Sprintf("write a name such as %q", name)
+	if strings.Contains(host, "::") {
+		return "is an IPv6 address without brackets", fmt.Sprintf("write %q", "["+host+"]")
 	}
-	name, wild := strings.CutPrefix(host, "*.")
+	if name, _, ok := strings.Cut(host, ":"); ok {
+		return "has a port", fmt.Sprintf("write %q: every port of the gate counts", name)
+	}
+	name := strings.TrimPrefix(host, "*.")
 	if strings.Contains(name, "*") {
 		return "has a wildcard that is not the whole first label", `as in "*.example.com"`
 	}
-	if wild && name == "" || len(host) > 253 {
-		return "is not a host name", `write a name such as "web.example.com"`
+	return nameFlaw(name)
+}
+
+// isBracketed reports whether host is an IPv6 address in brackets (RFC 3986, 3.2.2).
+func isBracketed(host string) bool {
+	inner, opened := strings.CutPrefix(host, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	addr, err := netip.ParseAddr(inner)
+	return opened && closed && err == nil && addr.Is6() && addr.Zone() == ""
+}
+
+// nameFlaw says what is wrong with a host name without wildcard.
+func nameFlaw(name string) (problem, hint string) {
+	ascii, err := idna.ToASCII(name)
+	if err != nil {
+		return "is not a host name", fmt.Sprint(err)
 	}
-	for label := range strings.SplitSeq(name, ".") {
+	if len(ascii) > 253 {
+		return "is longer than 253 letters", ""
+	}
+	for label := range strings.SplitSeq(ascii, ".") {
 		if problem, hint := labelFlaw(label); problem != "" {
 			return problem, hint
 		}
@@ -91,7 +120,7 @@ func hostFlaw(host string) (problem, hint string) {
 }
 
 // labelFlaw says what is wrong with one label of a host name (RFC 1123, section 2.1; an
-// underscore is let through, as browsers do).
+// underscore is let through, as it is in use).
 func labelFlaw(label string) (problem, hint string) {
 	switch {
 	case label == "":
@@ -102,11 +131,7 @@ func labelFlaw(label string) (problem, hint string) {
 		return "has a label with a hyphen at its end", ""
 	}
 	for _, r := range label {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_':
-		case r > 127:
-			return "is not ASCII", `write it in its "xn--" form`
-		default:
+		if !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_') {
 			return fmt.Sprintf("has a %q", r), "letters, digits, hyphens and dots only"
 		}
 	}

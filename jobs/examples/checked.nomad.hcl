@@ -1,0 +1,65 @@
+# A group with a service check. The policy names no probe, so Doze asks what the check asks
+# (GET /healthz), but after milliseconds instead of every ten seconds.
+#
+#   nomad job run -var doze=$(command -v doze) checked.nomad.hcl
+#   doze serve &
+#   curl http://checked.localhost:8080/
+
+variable "doze" {
+  description = "Path of the doze program, whose built-in application is run"
+  type        = string
+  default     = "/usr/local/bin/doze"
+}
+
+job "checked" {
+  group "web" {
+    network {
+      port "http" {}
+      port "metrics" {}
+    }
+
+    service {
+      name     = "checked"
+      provider = "nomad"
+      port     = "http"
+
+      check {
+        type     = "http"
+        path     = "/healthz"
+        interval = "10s"
+        timeout  = "2s"
+      }
+    }
+
+    scaling {
+      enabled = true
+      min     = 0
+      max     = 2
+
+      policy {
+        doze {
+          idle_after = "2m"
+          port       = "http" # the group has two
+
+          route {
+            hosts = ["checked.localhost"]
+          }
+        }
+      }
+    }
+
+    task "app" {
+      driver = "raw_exec"
+
+      config {
+        command = var.doze
+        args    = ["app", "hello"]
+      }
+
+      resources {
+        cpu    = 50
+        memory = 64
+      }
+    }
+  }
+}

@@ -1,0 +1,82 @@
+package jobs_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"doze/healthgate"
+)
+
+func TestParsePolicy_probeOfEachKind_isRead(t *testing.T) {
+	for block, want := range map[string]healthgate.ProbeConfig{
+		`[{"probe": [{"tcp": [{}]}]}]`: {Kind: "tcp"},
+		`[{"probe": [{"tcp": [{"interval": "2s"}]}]}]`: {
+			Kind: "tcp", Interval: 2 * time.Second},
+		`[{"probe": [{"grpc": [{"service": "shop", "tls": true, "fall": 5}]}]}]`: {
+			Kind: "grpc", Service: "shop", TLS: true, Fall: 5},
+		`[{"probe": {"http": {"path": "/x"}}}]`: {Kind: "http", Path: "/x"},
+	} {
+		got, wrong := parse(t, block, shape())
+		if len(wrong) > 0 || !reflect.DeepEqual(*got.Probe, want) {
+			t.Errorf("%s: got %+v, %v", block, *got.Probe, wrong)
+		}
+	}
+}
+
+func TestParsePolicy_badProbe_isTold(t *testing.T) {
+	http := func(keys string) string { return `[{"probe": [{"http": [{` + keys + `}]}]}]` }
+	testFaults(t, doze+" > probe", []fault{
+		{"two", `[{"probe": [{"http": [{}]}, {"tcp": [{}]}]}]`, `: there are 2 probes; keep one`},
+		{"two of a kind", `[{"probe": [{"http": [{}, {}]}]}]`,
+			` > http: there are 2 of these blocks; keep one`},
+		{"unknown kind", `[{"probe": [{"htp": [{}]}]}]`,
+			` > htp: there is no probe "htp"; did you mean http?`},
+		{"exec", `[{"probe": [{"exec": [{"command": ["sh"]}]}]}]`,
+			` > exec: would run a command of the job on Doze's own machine; ` +
+				`exec probes are for the doze task driver; use http, tcp or grpc here`},
+		{"no label", `[{"probe": [{"path": "/"}]}]`,
+			`: has no label; write probe "http" { path = … }`},
+		{"no label, no keys", `[{"probe": [{}]}]`,
+			`: has no label; write probe "http" {}, probe "tcp" {} or probe "grpc" {}`},
+		{"text", `[{"probe": "http"}]`, `: must be a block with a label, not text; ` +
+			`write probe "http" { path = "/healthz" }`},
+		{"body is text", `[{"probe": [{"http": "/"}]}]`, ` > http: must be a block, not text`},
+		{"key of another kind", `[{"probe": [{"tcp": [{"path": "/"}]}]}]`,
+			` > tcp > path: unknown key; it belongs to probe "http"`},
+		{"misspelt", http(`"pth": "/"`), ` > http > pth: unknown key; did you mean path?`},
+		{"relative path", http(`"path": "x"`),
+			` > http > path: "x" does not start with a slash; write "/x"`},
+		{"method", http(`"method": "GE T"`),
+			` > http > method: "GE T" is not a method; write GET, HEAD, POST …`},
+		{"status", http(`"statuses": "200,2xx"`), ` > http > statuses: "2xx" is not a status ` +
+			`or a range of them; write it as "200,204,300-399"`},
+		{"range", http(`"statuses": "399-300"`), ` > http > statuses: "399-300" is not a ` +
+			`status or a range of them; write it as "200,204,300-399"`},
+		{"status as number", http(`"statuses": 200`),
+			` > http > statuses: must be text, not a number`},
+		{"pattern", http(`"body": "("`), ` > http > body: "(" is not a regular expression: ` +
+			"error parsing regexp: missing closing ): `(`"},
+		{"tls", http(`"tls": "yes"`), ` > http > tls: must be true or false, not text`},
+		{"header name", http(`"headers": [{"a b": "c"}]`),
+			` > http > headers > a b: "a b" is not a header name`},
+		{"header value", http(`"headers": [{"a": "b\nc"}]`),
+			` > http > headers > a: has a control character`},
+		{"header type", http(`"headers": [{"a": 1}]`),
+			` > http > headers > a: must be text, not a number`},
+		{"timeout", http(`"timeout": "0s"`), ` > http > timeout: 0s is too short; at least 1ms`},
+		{"rise", http(`"rise": 0`), ` > http > rise: 0 is too small; at least 1`},
+	})
+}
+
+// What this half lets through is a probe that healthgate can run.
+func TestParsePolicy_probe_isValidForHealthgate(t *testing.T) {
+	got, wrong := parse(t, strings.ReplaceAll(whole, "\n", " "), shape())
+	if len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	if err := got.Probe.Validate(); err != nil {
+		t.Error(err)
+	}
+}
