@@ -39,10 +39,7 @@ func (c *control) wakeAndWait(w http.ResponseWriter, r *call, wait time.Duration
 	defer cancel()
 	r.group.Acquire()
 	defer r.group.Release()
-	err := r.group.Wake(ctx, r.cause())
-	if err == nil {
-		err = r.group.Await(ctx, r.cause())
-	}
+	err := c.wakeUntilReady(ctx, r)
 	waited := wire.Duration(time.Since(started))
 	if err == nil {
 		return writeJSON(w, http.StatusOK, wire.Outcome{Group: c.view(r.group),
@@ -51,6 +48,27 @@ func (c *control) wakeAndWait(w http.ResponseWriter, r *call, wait time.Duration
 	p := c.notReady(r, err, wait)
 	p.Deadline, p.Waited = wire.Time{Time: deadline}, waited
 	return p
+}
+
+// wakeUntilReady returns nil when the group's state is ready, not only its gate open: the
+// gate lets requests through a moment before the loop writes that down.
+func (c *control) wakeUntilReady(ctx context.Context, r *call) error {
+	changes := c.Journal.read("")
+	defer changes.close()
+	if err := r.group.Wake(ctx, r.cause()); err != nil {
+		return err
+	}
+	if err := r.group.Await(ctx, r.cause()); err != nil {
+		return err
+	}
+	for r.group.Status().State == idle.Waking {
+		select {
+		case <-changes.signal:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 // notReady tells a deadline of the caller's apart from the wake's own failure: two limits

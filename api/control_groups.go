@@ -26,7 +26,7 @@ func (c *control) listGroups(w http.ResponseWriter, r *call) error {
 			return err
 		}
 		status := g.Status()
-		if readable && r.args.matchesState(stateWord(status.State)) {
+		if readable && r.args.matchesState(wire.State(status.State.String())) {
 			list.Groups = append(list.Groups, viewGroup(status, diagnostics.of(status.ID), now))
 		}
 	}
@@ -102,5 +102,5 @@ func indexDiagnostics(all []wire.Diagnostic) diagnosticIndex {
 
 func (x diagnosticIndex) of(id idle.GroupID) []wire.Diagnostic {
 	whole := idle.GroupID{Namespace: id.Namespace, Job: id.Job}
-	return slices.Concat([]wire.Diagnostic{}, x[id], x[whole])
+	return append(append([]wire.Diagnostic{}, x[id]...), x[whole]...)
 }

@@ -9,9 +9,6 @@ import (
 	"doze/api/wire"
 )
 
-// maxLeases bounds the leases of one group, since they are kept in memory and in Nomad.
-const maxLeases = 64
-
 // leaseName is what a lease may be called; it ends up in URLs, logs and a job's meta.
 var leaseName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
@@ -20,11 +17,6 @@ func (c *control) keepAwake(w http.ResponseWriter, r *call) error {
 	name, p := r.leaseName()
 	if p != nil {
 		return p
-	}
-	leases := r.group.Status().Leases
-	if _, renewed := leases[name]; !renewed && len(leases) >= maxLeases {
-		return problem(tooManyLeases, fmt.Sprintf("it has %d, which is the most", len(leases)),
-			"give one back with DELETE, or take a longer one under its name")
 	}
 	lasts, given := r.args.durations["for"]
 	if !given {

@@ -10,54 +10,19 @@ import (
 	"doze/idle"
 )
 
-// stateWord is the state as the API names it.
-func stateWord(s idle.State) wire.State {
-	switch s {
-	case idle.Asleep:
-		return wire.Asleep
-	case idle.Waking:
-		return wire.Waking
-	case idle.Ready:
-		return wire.Ready
-	case idle.Draining:
-		return wire.Draining
-	case idle.Sleeping:
-		return wire.Sleeping
-	}
-	return wire.Failed
-}
-
+// depthWord is the depth of a sleep, "" for none.
 func depthWord(d idle.Depth) wire.Depth {
-	switch d {
-	case idle.Freeze:
-		return wire.Freeze
-	case idle.Park:
-		return wire.Park
-	case idle.Zero:
-		return wire.Zero
+	if d == idle.Awake {
+		return ""
 	}
-	return ""
-}
-
-func verdictWord(v healthgate.Verdict) wire.Verdict {
-	switch v {
-	case healthgate.Up:
-		return wire.Up
-	case healthgate.Busy:
-		return wire.Busy
-	case healthgate.Hung:
-		return wire.Hung
-	case healthgate.Dead:
-		return wire.Dead
-	}
-	return wire.Unknown
+	return wire.Depth(d.String())
 }
 
 // viewGroup is a status in the API's words.
 func viewGroup(s idle.Status, diagnostics []wire.Diagnostic, now time.Time) wire.Group {
 	return wire.Group{
 		ID:           wire.ID(s.ID),
-		State:        stateWord(s.State),
+		State:        wire.State(s.State.String()),
 		Depth:        depthWord(s.Depth),
 		Since:        wire.Time{Time: s.Since},
 		Why:          why(s, now),
@@ -86,7 +51,7 @@ func viewTargets(members []healthgate.MemberStatus) []wire.Target {
 	list := make([]wire.Target, 0, len(members))
 	for _, m := range members {
 		list = append(list, wire.Target{
-			ID: m.ID, Addr: m.Addr, Admitted: m.Admitted, Verdict: verdictWord(m.Verdict),
+			ID: m.ID, Addr: m.Addr, Admitted: m.Admitted, Verdict: wire.Verdict(m.Verdict.String()),
 			Error: m.Err, Since: wire.Time{Time: m.Since}, InFlight: m.InFlight,
 			Generation: uint64(m.Generation),
 		})
@@ -97,8 +62,8 @@ func viewTargets(members []healthgate.MemberStatus) []wire.Target {
 func viewTransition(t idle.Transition, now time.Time) wire.Transition {
 	return wire.Transition{
 		ID:         wire.ID(t.Group),
-		From:       stateWord(t.From),
-		To:         stateWord(t.To),
+		From:       wire.State(t.From.String()),
+		To:         wire.State(t.To.String()),
 		At:         wire.Time{Time: t.At},
 		Cause:      t.Cause,
 		Generation: uint64(t.Generation),

@@ -93,6 +93,9 @@ func problemOf(err error) *wire.Problem {
 			"send the header “Authorization: Bearer <token>”")
 	case errors.Is(err, ErrForbidden):
 		return problem(forbidden, err.Error())
+	case errors.Is(err, idle.ErrTooManyLeases):
+		return problem(tooManyLeases, err.Error(),
+			"give one back with DELETE, or take a longer one under its name")
 	case errors.Is(err, idle.ErrGone):
 		return problem(unknownGroup, err.Error())
 	}

@@ -98,7 +98,7 @@ func (s *eventStream) forward() error {
 // append adds the event if the caller wants and may see it.
 func (s *eventStream) append(out *strings.Builder, e journalEntry) error {
 	id := wire.ID(e.Group)
-	if !s.call.args.matches(id) || !s.call.args.matchesState(stateWord(e.To)) {
+	if !s.call.args.matches(id) || !s.call.args.matchesState(wire.State(e.To.String())) {
 		return nil
 	}
 	readable, err := s.mayRead(s.call, e.Group)
