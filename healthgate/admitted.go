@@ -2,6 +2,7 @@ package healthgate
 
 import (
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 )
@@ -50,7 +51,7 @@ func (g *Gate) refresh() {
 	if len(members) == 0 {
 		g.open.Store(nil)
 		if was {
-			g.cfg.Log.Warn("no target is left", "generation", g.gen)
+			g.log(slog.LevelWarn, "no target is left")
 			g.postGeneration(g.cfg.OnLost, g.gen)
 		}
 		return
@@ -96,8 +97,7 @@ func (g *Gate) Report(m *Member, err error) {
 }
 
 func (g *Gate) takeOut(s *seat, err error) {
-	g.cfg.Log.Warn("target is taken out", "target", s.member.ID, "addr", s.member.Addr,
-		"generation", g.gen, "reason", err)
+	g.logTarget(slog.LevelWarn, s.member, "target is taken out", "reason", err)
 	s.verified, s.forced = false, false
 	s.err = err.Error()
 	if s.verdict = Busy; errors.Is(err, ErrDial) {

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"doze/healthgate"
 )
@@ -97,8 +102,10 @@ func (s *scene) mustWait(d time.Duration) {
 
 // field case 33: a wait for health answered "ready" at once for a target that had not
 // started, because the wait from before the sleep had already succeeded.
+// field case 27: what was verified before a sleep is not verified after it.
 //
-// Mutation: have Arm keep the admitted snapshot (drop the re-arm), and this fails at once.
+// Mutation: have Arm keep the snapshot of admitted members (drop the re-arm), and this fails
+// at once.
 func TestGate_armedAgain_isShutUntilTheNewTargetAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, healthgate.GateConfig{})
@@ -107,8 +114,7 @@ func TestGate_armedAgain_isShutUntilTheNewTargetAnswers(t *testing.T) {
 		s.mustWait(time.Second)
 
 		s.net.refuse("app:1")
-		s.Shut()
-		s.wake(2, "app:1")
+		s.wake(2, "app:1") // without Shut: Arm alone must do
 		if m := s.Pick(); m != nil {
 			t.Fatalf("picked %v of a target that has not started", m.Target)
 		}
@@ -117,20 +123,354 @@ func TestGate_armedAgain_isShutUntilTheNewTargetAnswers(t *testing.T) {
 		if err != nil || took < 3*time.Second {
 			t.Errorf("waited %s, %v; the target was ready after 3s", took, err)
 		}
+		s.wantCalls("booted 1", "ready 1", "booted 2", "ready 2")
 	})
 }
 
-func TestGate_targetNeverReady_waitEndsWithTheLastVerdict(t *testing.T) {
+// field case 4: ready means a probe of this wake through the address that requests will use.
+func TestGate_targetOfTheLastWakeAnswersLate_doesNotOpenTheNewOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScene(t, healthgate.GateConfig{})
-		s.wake(1, "app:1")
-		_, err := wait(s.Waiter(), 10*time.Second)
-		var we *healthgate.WaitError
-		if !errors.As(err, &we) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("got %v, want a WaitError for the deadline", err)
+		s := newScene(t, healthgate.GateConfig{Probe: healthgate.ProbeConfig{
+			Kind: "http", Timeout: 10 * time.Second,
+		}})
+		s.net.accept("old:1", slowToAnswer(2*time.Second))
+		s.wake(1, "old:1")
+		time.Sleep(1999 * time.Millisecond) // its answer is almost there
+		s.wake(2, "new:1")
+		time.Sleep(time.Minute)
+		if m := s.Pick(); m != nil {
+			t.Errorf("picked %v of generation %d", m.Target, m.Generation)
 		}
-		if we.Verdict != healthgate.Dead || we.Generation != 1 || we.Last == "" {
-			t.Errorf("got %+v", we)
+		if n := s.counters.Healthy.Load(); n != 0 {
+			t.Errorf("healthy %d times", n)
 		}
 	})
+}
+
+// field case 4: a redeploy under the same ID has another address, and starts unverified.
+func TestGate_targetMoves_isProbedAtItsNewAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, healthgate.GateConfig{})
+		s.net.answer("app:1")
+		s.Arm(1)
+		s.Update(1, []healthgate.Target{{ID: "a", Addr: "app:1"}})
+		s.mustWait(time.Second)
+		before := s.Pick()
+		s.Update(1, []healthgate.Target{{ID: "a", Addr: "app:2"}})
+		if m := s.Pick(); m != nil {
+			t.Errorf("picked %v, which nobody has probed", m.Target)
+		}
+		s.wantCalls("booted 1", "ready 1", "lost 1")
+		if len(s.gone) != 1 || s.gone[0] != before {
+			t.Errorf("gone: %v, want the member at the old address", s.gone)
+		}
+		s.net.answer("app:2")
+		s.mustWait(time.Second)
+		s.wantCalls("booted 1", "ready 1", "lost 1", "ready 1")
+	})
+}
+
+func TestGate_updateAgain_keepsMembersAndTheirState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, healthgate.GateConfig{})
+		s.net.answer("app:1")
+		s.wake(1, "app:1")
+		s.mustWait(time.Second)
+		before, dials := s.Pick(), s.net.dialled("app:1")
+		s.Update(1, targets("app:2", "app:1", "app:1"))
+		if s.Pick() != before {
+			t.Error("the member changed")
+		}
+		synctest.Wait()
+		if s.net.dialled("app:1") != dials {
+			t.Error("a known target was probed anew")
+		}
+		all := s.Members()
+		if len(all) != 2 || all[0].Addr != "app:2" || all[0].Admitted || !all[1].Admitted {
+			t.Errorf("members: %+v", all)
+		}
+		if all[0].Verdict != healthgate.Dead || all[0].Err == "" || all[1].Err != "" {
+			t.Errorf("members: %+v", all)
+		}
+		s.Update(1, nil)
+		s.wantCalls("booted 1", "ready 1", "lost 1")
+	})
+}
+
+func TestGate_staleGeneration_changesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, healthgate.GateConfig{})
+		s.net.answer("app:1")
+		s.Update(0, targets("app:1")) // shut
+		s.Arm(2)
+		s.Arm(1)
+		s.Arm(2)
+		s.Update(1, targets("app:1"))
+		s.Fail(1, errors.New("stale"))
+		if s.OpenAnyway(1) || s.OpenAnyway(2) {
+			t.Error("opened without a target")
+		}
+		if s.Members() != nil && len(s.Members()) != 0 {
+			t.Errorf("members: %+v", s.Members())
+		}
+		w := s.Waiter()
+		s.Update(2, targets("app:1"))
+		if _, err := wait(w, time.Second); err != nil {
+			t.Error(err)
+		}
+		if n := s.counters.Started.Load(); n != 1 {
+			t.Errorf("started %d generations", n)
+		}
+	})
+}
+
+// A sleeping group costs memory only.
+func TestGate_shut_probesNothingAndAdmitsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, healthgate.GateConfig{})
+		s.net.answer("app:1")
+		s.wake(1, "app:1")
+		s.mustWait(time.Second)
+		s.Shut()
+		synctest.Wait()
+		dials := s.net.dialled("app:1")
+		time.Sleep(time.Hour)
+		if s.net.dialled("app:1") != dials {
+			t.Error("a shut gate probes")
+		}
+		if s.Pick() != nil || s.Members() != nil {
+			t.Error("a shut gate admits")
+		}
+		s.Shut() // twice is once
+		if n := s.counters.Aborted.Load(); n != 0 {
+			t.Errorf("aborted %d", n)
+		}
+		if len(s.gone) != 1 {
+			t.Errorf("%d members left, want 1", len(s.gone))
+		}
+	})
+}
+
+func TestGate_probeHangs_shutAndArmDoNotWaitForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, healthgate.GateConfig{Probe: healthgate.ProbeConfig{Timeout: time.Hour}})
+		s.net.swallow("app:1")
+		s.wake(1, "app:1")
+		time.Sleep(time.Second)
+		start := time.Now()
+		s.wake(2, "app:1")
+		s.Shut()
+		s.Close()
+		if took := time.Since(start); took != 0 {
+			t.Errorf("took %s", took)
+		}
+		if n := s.counters.Aborted.Load(); n != 2 {
+			t.Errorf("aborted %d, want 2", n)
+		}
+	})
+}
+
+func TestGate_targetStopsAnswering_isLostAfterFall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, healthgate.GateConfig{Probe: healthgate.ProbeConfig{Fall: 2}})
+		s.net.answer("app:1")
+		s.wake(1, "app:1")
+		s.mustWait(time.Second)
+		s.net.refuse("app:1")
+		time.Sleep(1200 * time.Millisecond)
+		if s.Pick() == nil {
+			t.Error("lost after one failure")
+		}
+		time.Sleep(1100 * time.Millisecond)
+		s.wantCalls("booted 1", "ready 1", "lost 1")
+		s.net.answer("app:1")
+		time.Sleep(60 * time.Millisecond) // soon after the fall: the pace of a wake
+		s.wantCalls("booted 1", "ready 1", "lost 1", "ready 1")
+	})
+}
+
+func TestGate_openAnyway_admitsTheUnverifiedAndCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, healthgate.GateConfig{Probe: healthgate.ProbeConfig{Kind: "http"}})
+		s.net.serve(t, "app:1", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusTeapot)
+		}))
+		s.wake(1, "app:1")
+		w := s.Waiter()
+		time.Sleep(time.Second)
+		if !s.OpenAnyway(1) {
+			t.Fatal("there was a target")
+		}
+		if _, err := wait(w, 0); err != nil {
+			t.Errorf("waiter: %v", err)
+		}
+		time.Sleep(time.Minute) // failed probes do not take it out
+		if s.Pick() == nil {
+			t.Fatal("nobody is admitted")
+		}
+		s.wantCalls("booted 1", "ready 1")
+		s.Report(s.Pick(), fmt.Errorf("%w: refused", healthgate.ErrDial)) // a failed dial does
+		if s.Pick() != nil {
+			t.Error("admitted still")
+		}
+		s.Shut()
+		c := &s.counters
+		if c.FailedOpen.Load() != 1 || c.Healthy.Load() != 0 || c.Aborted.Load() != 0 {
+			t.Errorf("open %d, healthy %d, aborted %d",
+				c.FailedOpen.Load(), c.Healthy.Load(), c.Aborted.Load())
+		}
+	})
+}
+
+// field case 35, the kill switch: off admits to what exists, and probing goes on.
+func TestGate_off_admitsWhatExistsAndGoesOnProbing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, healthgate.GateConfig{Off: true})
+		s.wake(1, "app:1")
+		m := s.Pick()
+		if m == nil {
+			t.Fatal("nobody is admitted")
+		}
+		s.Report(m, healthgate.ErrDial)
+		if s.Pick() != m {
+			t.Error("taken out though the gate is off")
+		}
+		time.AfterFunc(time.Second, func() { s.net.answer("app:1") })
+		time.Sleep(2 * time.Second)
+		if s.counters.FailedOpen.Load() != 1 || s.counters.Healthy.Load() != 1 {
+			t.Errorf("open %d, healthy %d", s.counters.FailedOpen.Load(), s.counters.Healthy.Load())
+		}
+		s.wantCalls("ready 1", "booted 1")
+	})
+}
+
+// field case 35: nothing passes before the probe says so, and a restart (a new gate)
+// probes what is running already.
+func TestGate_restart_probesWhatRunsBeforeAnythingIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		boot := time.Now().Add(16 * time.Second)
+		s := newScene(t, healthgate.GateConfig{Probe: healthgate.ProbeConfig{
+			Kind: "http", Path: "/health", Statuses: "200",
+		}})
+		s.net.serve(t, "app:1", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if time.Now().Before(boot) { // boots, and sends everybody to the wrong site
+				w.Header().Set("Location", "http://elsewhere.example/")
+				w.WriteHeader(http.StatusFound)
+			}
+		}))
+		s.wake(1, "app:1")
+		took, err := wait(s.Waiter(), time.Minute)
+		if err != nil || took < 16*time.Second || took > 18*time.Second {
+			t.Errorf("admitted after %s, %v", took, err)
+		}
+		again := newScene(t, healthgate.GateConfig{})
+		again.net = s.net
+		restarted, err := healthgate.NewGate(healthgate.GateConfig{
+			Probe: healthgate.ProbeConfig{Kind: "http", Path: "/health", Dial: s.net.dial},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer restarted.Close()
+		restarted.Arm(1)
+		restarted.Update(1, targets("app:1"))
+		if restarted.Pick() != nil {
+			t.Error("admitted before it was probed")
+		}
+		if took, err := wait(restarted.Waiter(), time.Minute); err != nil || took != 0 {
+			t.Errorf("a running target was admitted after %s, %v", took, err)
+		}
+	})
+}
+
+func TestGate_probeDies_isCountedAndFailsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var counters healthgate.Counters
+		g, err := healthgate.NewGate(healthgate.GateConfig{
+			Counters: &counters,
+			Probe: healthgate.ProbeConfig{Dial: func(context.Context, string, string) (net.Conn, error) {
+				return nil, &net.OpError{Op: "dial", Err: syscall.EMFILE}
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		g.Arm(1)
+		g.Update(1, targets("app:1"))
+		time.Sleep(50 * time.Millisecond)
+		if counters.Error.Load() == 0 || g.Pick() != nil || g.Members()[0].Verdict != healthgate.Unknown {
+			t.Errorf("%d errors, %+v", counters.Error.Load(), g.Members())
+		}
+	})
+}
+
+func TestGate_sharedLimit_boundsProbesOfAllGates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		places := make(chan struct{}, 2)
+		dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+			select {
+			case places <- struct{}{}:
+			default:
+				t.Error("more than 2 probes at once")
+			}
+			time.Sleep(10 * time.Millisecond)
+			<-places
+			return nil, syscall.ECONNREFUSED
+		}
+		limit := healthgate.NewLimiter(2)
+		for range 5 {
+			g, err := healthgate.NewGate(healthgate.GateConfig{
+				Limit: limit, Probe: healthgate.ProbeConfig{Dial: dial},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			g.Arm(1)
+			g.Update(1, targets("a:1", "b:1", "c:1"))
+		}
+		time.Sleep(5 * time.Second)
+	})
+}
+
+func TestNewGate_badProbe_isAnError(t *testing.T) {
+	_, err := healthgate.NewGate(healthgate.GateConfig{Probe: healthgate.ProbeConfig{Kind: "icmp"}})
+	if _, ok := errors.AsType[*healthgate.FieldError](err); !ok {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A group that sleeps costs its gate and its settings: at most 2 KiB, with room for idle's
+// share.
+func TestGate_asleep_isSmall(t *testing.T) {
+	if n := unsafe.Sizeof(healthgate.Gate{}); n > 128 {
+		t.Errorf("a Gate takes %d bytes", n)
+	}
+	if n := unsafe.Sizeof(healthgate.GateConfig{}); n > 512 {
+		t.Errorf("a GateConfig takes %d bytes", n)
+	}
+	const groups = 1000
+	gates := make([]*healthgate.Gate, groups)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range gates {
+		g, err := healthgate.NewGate(healthgate.GateConfig{Probe: healthgate.ProbeConfig{
+			Kind: "http", Path: "/healthz", Body: "ok|ready",
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Arm(1)
+		g.Waiter()
+		g.Shut()
+		gates[i] = g
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if each := (after.HeapAlloc - before.HeapAlloc) / groups; each > 1024 {
+		t.Errorf("%d bytes a sleeping gate, want at most 1 KiB", each)
+	}
+	runtime.KeepAlive(gates)
 }

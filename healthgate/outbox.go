@@ -1,8 +1,13 @@
 package healthgate
 
-// outbox holds the callbacks that are due. One goroutine at a time delivers them, so that
-// they arrive in order, with no lock held, and never on the goroutine of a Gate's caller.
-// It lives only while there is something to deliver.
+import (
+	"context"
+	"log/slog"
+)
+
+// outbox holds the callbacks and log lines that are due. One goroutine at a time delivers
+// them, so that they arrive in order, with no lock held, and never on the goroutine of a
+// Gate's caller. It lives only while there is something to deliver.
 type outbox struct {
 	due        []func()
 	delivering bool
@@ -21,6 +26,16 @@ func (g *Gate) postGeneration(call func(Generation), gen Generation) {
 	if call != nil {
 		g.post(func() { call(gen) })
 	}
+}
+
+func (g *Gate) log(level slog.Level, text string, args ...any) {
+	args = append(args, "generation", g.gen)
+	g.post(func() { g.cfg.Log.Log(context.Background(), level, text, args...) })
+}
+
+// logTarget is log about one target.
+func (g *Gate) logTarget(level slog.Level, m *Member, text string, args ...any) {
+	g.log(level, text, append(args, "target", m.ID, "addr", m.Addr)...)
 }
 
 func (g *Gate) deliver() {

@@ -2,6 +2,7 @@ package healthgate
 
 import (
 	"context"
+	"log/slog"
 	"time"
 )
 
@@ -130,15 +131,15 @@ func (g *Gate) learn(s *seat, r Result) {
 // promote gives s the standing that r says, up or down.
 func (g *Gate) promote(s *seat, r Result) {
 	s.verified, s.forced = r.Ready, false
-	log := g.cfg.Log.With("target", s.member.ID, "addr", s.member.Addr, "generation", g.gen)
-	if !r.Ready {
-		log.Warn("target is no longer ready", "verdict", r.Verdict, "reason", r.Err)
+	if r.Ready {
+		g.logTarget(slog.LevelInfo, s.member, "target is ready", "took", r.Took)
 	} else {
-		log.Info("target is ready", "took", r.Took)
-		if !g.round.healthy {
-			g.round.healthy = true
-			g.cfg.Counters.Healthy.Add(1)
-		}
+		g.logTarget(slog.LevelWarn, s.member, "target is no longer ready",
+			"verdict", r.Verdict, "reason", s.err)
+	}
+	if r.Ready && !g.round.healthy {
+		g.round.healthy = true
+		g.cfg.Counters.Healthy.Add(1)
 	}
 	g.refresh()
 }
@@ -151,8 +152,8 @@ func (g *Gate) OpenAnyway(gen Generation) bool {
 	if g.round == nil || gen != g.gen || len(g.round.seats) == 0 {
 		return false
 	}
-	g.cfg.Log.Warn("failing open: targets are admitted that have not passed their probe",
-		"targets", len(g.round.seats), "generation", gen, "reason", g.round.hopeful().err)
+	g.log(slog.LevelWarn, "failing open: targets are admitted that have not passed their probe",
+		"targets", len(g.round.seats), "reason", g.round.hopeful().err)
 	for _, s := range g.round.seats {
 		s.forced = true
 	}
