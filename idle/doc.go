@@ -5,3 +5,5 @@
 // It never talks to Nomad, to a client or to a task; what waking and sleeping mean is a
 // Workload's business, and whether a target is ready is package healthgate's.
 package idle
+
+//go:generate go test ./internal/statedoc -run TestPage -update

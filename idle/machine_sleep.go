@@ -176,6 +176,7 @@ func (m *Machine) wakeWanted(act Activity) string {
 func (m *Machine) sleepFailed(now time.Time, ev *Event) {
 	m.err = fmt.Sprintf("cannot put to sleep: %v", ev.Err)
 	m.notBefore = now.Add(m.retrySleepAfter(ev.Err))
+	m.heldThen = m.heldThen || ev.Activity.Waiting > 0
 	wanted := m.wakeWanted(ev.Activity)
 	t := Transition{To: Ready, Cause: "sleep failed", Err: m.err}
 	switch {
