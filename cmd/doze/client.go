@@ -178,8 +178,10 @@ func (c *apiClient) oneGroup(ctx context.Context, args []string) (wire.ID, error
 }
 
 // print writes a value as JSON.
-func (c *apiClient) print(value any) error {
-	enc := json.NewEncoder(c.term.stdout)
+func (c *apiClient) print(value any) error { return printJSON(c.term.stdout, value) }
+
+func printJSON(w io.Writer, value any) error {
+	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(value)
 }

@@ -5,9 +5,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"doze/api"
-	"doze/jobs"
 )
 
 func serveVerb() verb {
@@ -66,15 +63,4 @@ func secondSignal(ctx context.Context) (context.Context, func()) {
 		cancel()
 	}()
 	return hurry, func() { signal.Stop(signals); cancel() }
-}
-
-// authorizer is the kind that the configuration asks for.
-func (s *stack) authorizer() (api.Authorizer, error) {
-	switch s.cfg.auth() {
-	case "token":
-		return api.NewBearer(s.cfg.APITokenFile)
-	case "nomad":
-		return jobs.NewAuthorizer(s.client), nil
-	}
-	return api.Open{}, nil
 }

@@ -21,6 +21,9 @@ import (
 type settings struct {
 	flags *flag.FlagSet
 	env   func(string) (string, bool)
+	// usageStatus is the exit status for mistakes in flags, for verbs whose statuses mean
+	// something else; 0: exitUsage.
+	usageStatus int
 	// file is the path of the configuration file; nil: the verb reads none.
 	file *string
 }

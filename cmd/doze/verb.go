@@ -57,7 +57,16 @@ func (c *command) Run(args []string) int {
 		defer stop()
 		err = do(ctx, c.term, rest)
 	}
-	return exitStatus(c.term, err)
+	status := exitStatus(c.term, err)
+	if status == exitUsage && s.usageStatus != 0 && isUsage(err) {
+		return s.usageStatus
+	}
+	return status
+}
+
+func isUsage(err error) bool {
+	_, ok := errors.AsType[*usageError](err)
+	return ok
 }
 
 // usageError is a mistake in flags, arguments or configuration. It may join several.
@@ -84,7 +93,7 @@ func exitStatus(term terminal, err error) int {
 		return int(status)
 	}
 	complain(term, err)
-	if _, ok := errors.AsType[*usageError](err); ok {
+	if isUsage(err) {
 		return exitUsage
 	}
 	return exitRuntime
