@@ -126,7 +126,7 @@ func (g *Gate) serve(site *Site, w http.ResponseWriter, r *http.Request) {
 	if open || g.off {
 		if m := site.Group.Gate().Pick(); m != nil {
 			if m.Generation != 0 && site.state.firstOf(m.Generation) {
-				addTiming(w.Header(), site.Group.Status().LastWake, m.Generation)
+				addTiming(w.Header(), site.Group.Status().LastWake, m.Generation, time.Now())
 			}
 			if g.forward(site, m, w, r) {
 				g.metrics.requests[servedReady].Inc()

@@ -118,11 +118,11 @@ func (h *hold) patience() time.Duration {
 
 // forward sends the request on and reports whether it has been answered.
 func (h *hold) forward(m *healthgate.Member) bool {
-	g := h.gate
+	g, admitted := h.gate, time.Now()
 	h.site.state.firstOf(m.Generation)
 	timed := &timedWriter{ResponseWriter: h.w, began: func() {
 		g.metrics.coldStart.Observe(time.Since(h.arrived).Seconds())
-		addTiming(h.w.Header(), h.site.Group.Status().LastWake, m.Generation)
+		addTiming(h.w.Header(), h.site.Group.Status().LastWake, m.Generation, admitted)
 	}}
 	if !g.forward(h.site, m, timed, h.r) {
 		return false
