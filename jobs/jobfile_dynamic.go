@@ -22,9 +22,9 @@ func (s scoped) label() string {
 	return s.labels[0]
 }
 
-// inside returns the blocks of one type in s, dynamic ones written out. Those whose number
-// cannot be known are left out and counted in unknown.
-func (s scoped) inside(name string, labels ...string) (found []scoped, unknown []hcl.Range) {
+// inside returns the blocks of one type in s, dynamic ones written out, and the dynamic
+// ones that cannot be because their number is unknown.
+func (s scoped) inside(name string, labels ...string) (found, unknown []scoped) {
 	for _, b := range blocksIn(s.body, name, labels...) {
 		found = append(found, scoped{b.Body, s.scope, b.Labels, b.DefRange})
 	}
@@ -34,7 +34,7 @@ func (s scoped) inside(name string, labels ...string) (found []scoped, unknown [
 		}
 		more, ok := s.writeOut(b)
 		if !ok {
-			unknown = append(unknown, b.DefRange)
+			unknown = append(unknown, scoped{b.Body, s.scope, b.Labels, b.DefRange})
 		}
 		found = append(found, more...)
 	}

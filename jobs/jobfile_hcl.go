@@ -59,16 +59,29 @@ func (r *jobReader) job(file hcl.Body) *nomad.Job {
 // groups reads every group of the job.
 func (r *jobReader) groups(job scoped, to *nomad.Job) {
 	groups, unknown := job.inside("group", "name")
-	for _, at := range unknown {
-		to := &report{group: idle.GroupID{Job: *to.ID}}
-		place{`job > dynamic "group"`, to}.fault("for_each cannot be evaluated here",
-			"its groups are not checked; give the variable a default")
-		r.mark(`job > dynamic "group"`, at)
-		r.found = append(r.found, to.found...)
+	for _, dynamic := range unknown {
+		r.notWrittenOut(dynamic, groupID(to, &nomad.TaskGroup{}))
 	}
 	for _, g := range groups {
 		to.TaskGroups = append(to.TaskGroups, r.group(g, to))
 	}
+}
+
+// notWrittenOut reports groups that are not known to be there, if they may be Doze's.
+func (r *jobReader) notWrittenOut(dynamic scoped, job idle.GroupID) {
+	content, ok := dynamic.first("content")
+	if !ok {
+		return
+	}
+	if _, scales := content.first("scaling"); !scales {
+		return
+	}
+	to := &report{group: job}
+	at := place{`job > dynamic "group"`, to}
+	r.mark(at.path, dynamic.at)
+	at.fault("for_each cannot be evaluated here",
+		"its groups are not checked; give its variables defaults")
+	r.found = append(r.found, to.found...)
 }
 
 // group reads one group; of one that has no scaling block, only its name.

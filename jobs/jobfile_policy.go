@@ -12,8 +12,8 @@ import (
 // scaling reads a group's scaling block; of the policy, the doze block alone is evaluated.
 func (r *jobReader) scaling(s scoped, at place) *nomad.ScalingPolicy {
 	scaling := &nomad.ScalingPolicy{
-		Min: r.bound(s, at.under("min")),
-		Max: r.bound(s, at.under("max")),
+		Min: r.bound(s, at.under("min"), 0),
+		Max: r.bound(s, at.under("max"), maxCount),
 	}
 	if on, ok := r.known(s, at.under("enabled")).(bool); ok {
 		scaling.Enabled = &on
@@ -39,14 +39,20 @@ func (r *jobReader) scaling(s scoped, at place) *nomad.ScalingPolicy {
 	return scaling
 }
 
-// bound reads scaling.min or scaling.max, whichever at names.
-func (r *jobReader) bound(s scoped, at place) *int64 {
+// bound reads scaling.min or scaling.max, whichever at names. One that cannot be read is
+// reported here and taken as fine, so that it is not reported again.
+func (r *jobReader) bound(s scoped, at place, fine int64) *int64 {
 	v := r.known(s, at)
-	if absent(v) {
+	if v == nil {
 		return nil
 	}
-	var n int
-	numberValue{&n, 0, maxCount}.read(at, v)
+	n, before := int(fine), len(at.to.found)
+	if !absent(v) {
+		numberValue{&n, 0, maxCount}.read(at, v)
+	}
+	if len(at.to.found) > before {
+		return &fine
+	}
 	return new(int64(n))
 }
 
@@ -156,15 +162,21 @@ func (r *jobReader) leaf(e hcl.Expression, scope *hcl.EvalContext, at place) any
 	if runtimeOnly(e, scope) != "" {
 		return r.source(e)
 	}
+	if name := undeclaredIn(e, scope); name != "" {
+		at.fault(fmt.Sprintf("the file declares no %s", name), "")
+		return unevaluated{}
+	}
 	v, diags := e.Value(scope)
 	if diags.HasErrors() {
-		at.fault("cannot be evaluated here: "+strings.TrimSuffix(diags[0].Detail, "."), "")
+		problem, _, _ := strings.Cut(diags[0].Detail, " Did you mean")
+		at.fault("cannot be evaluated here: "+strings.TrimSuffix(problem, "."),
+			"doze check has the functions that need no file")
 		return unevaluated{}
 	}
 	value, ok := plain(v)
 	if !ok {
 		at.fault(fmt.Sprintf("depends on %s, which has no value here", unknownIn(e, scope)),
-			"give the variable a default, or check the job as it is registered: doze status")
+			"give the variable a default")
 		return unevaluated{}
 	}
 	return value

@@ -129,12 +129,27 @@ func inScope(name string, scope *hcl.EvalContext) bool {
 	return false
 }
 
+// undeclaredIn returns the first variable or local in an expression that the file does not
+// declare, "" for none.
+func undeclaredIn(e hcl.Expression, scope *hcl.EvalContext) string {
+	for _, t := range e.Variables() {
+		root, step := t.RootName(), nameOf(t)
+		if root != "var" && root != "local" || step == root {
+			continue
+		}
+		if _, diags := t[:2].TraverseAbs(scope); diags.HasErrors() {
+			return step
+		}
+	}
+	return ""
+}
+
 // unknownIn names the variables and locals that leave an expression unknown.
 func unknownIn(e hcl.Expression, scope *hcl.EvalContext) string {
 	var names []string
 	for _, t := range e.Variables() {
 		if v, diags := t.TraverseAbs(scope); diags.HasErrors() || !v.IsWhollyKnown() {
-			names = append(names, strings.Trim(nameOf(t), "."))
+			names = append(names, nameOf(t))
 		}
 	}
 	slices.Sort(names)

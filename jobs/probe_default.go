@@ -20,8 +20,11 @@ func defaultProbe(services []*nomad.Service, port string) *healthgate.ProbeConfi
 				continue
 			}
 			for _, check := range service.Checks {
-				if check.Type == kind && fits(service, check, port) {
-					return probeOf(check)
+				if check.Type != kind || !fits(service, check, port) {
+					continue
+				}
+				if probe := probeOf(check); probe.Validate() == nil {
+					return probe
 				}
 			}
 		}
@@ -63,6 +66,8 @@ func probeOf(check nomad.ServiceCheck) *healthgate.ProbeConfig {
 			p.Path = "/" + p.Path
 		}
 		p.Header = headerOf(check.Header)
+		p.Host = p.Header.Get("Host")
+		p.Header.Del("Host")
 	case "grpc":
 		p.TLS = check.GRPCUseTLS
 		p.Service = check.GRPCService

@@ -21,17 +21,18 @@ func TestParsePolicy_noProbe_takesTheServiceCheck(t *testing.T) {
 	grpc := nomad.ServiceCheck{Type: "grpc", GRPCService: "shop", GRPCUseTLS: true}
 	web := nomad.ServiceCheck{
 		Type: "http", Path: "up", Method: "HEAD", Protocol: "https",
-		Header:   map[string][]string{"x-a": {"b"}},
+		Header:   map[string][]string{"x-a": {"b"}, "host": {"shop"}},
 		Interval: 10 * time.Second, Timeout: 2 * time.Second,
 	}
 	isTCP := healthgate.ProbeConfig{Kind: "tcp"}
 	isWeb := healthgate.ProbeConfig{
-		Kind: "http", Path: "/up", Method: "HEAD", TLS: true,
+		Kind: "http", Path: "/up", Method: "HEAD", TLS: true, Host: "shop",
 		Header:   http.Header{"X-A": {"b"}},
 		Interval: 10 * time.Second, Timeout: 2 * time.Second,
 	}
 	isGRPC := healthgate.ProbeConfig{Kind: "grpc", Service: "shop", TLS: true}
-	other, runtime, posts := web, web, web
+	other, runtime, posts, invalid := web, web, web, web
+	invalid.Header = map[string][]string{"Content-Length": {"1"}}
 	other.PortLabel, runtime.Path, posts.Body = "admin", "/${NOMAD_ALLOC_ID}", "{}"
 	onAdmin := tcp
 	onAdmin.PortLabel = "http"
@@ -54,6 +55,7 @@ func TestParsePolicy_noProbe_takesTheServiceCheck(t *testing.T) {
 			healthgate.ProbeConfig{Kind: "tcp", Interval: 5 * time.Second}},
 		{"script", []*nomad.Service{serviceOn("http", nomad.ServiceCheck{Type: "script"})}, isTCP},
 		{"path of a running task", []*nomad.Service{serviceOn("http", runtime)}, isTCP},
+		{"what no probe can send", []*nomad.Service{serviceOn("http", invalid)}, isTCP},
 		{"request body", []*nomad.Service{serviceOn("http", posts)}, isTCP},
 	} {
 		t.Run(c.name, func(t *testing.T) {

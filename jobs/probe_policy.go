@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -82,7 +83,35 @@ func (l labelledBlock) probe() *healthgate.ProbeConfig {
 	if b, ok := oneBlock(here, l.body); ok {
 		probeSchema(l.label, cfg).read(b)
 	}
+	reportInvalid(here, cfg)
 	return cfg
+}
+
+// reportInvalid reports what healthgate finds wrong with a probe.
+func reportInvalid(at place, cfg *healthgate.ProbeConfig) {
+	for _, err := range problemsOf(cfg) {
+		if field, ok := errors.AsType[*healthgate.FieldError](err); ok {
+			key := field.Key
+			if key == "header" {
+				key = "headers"
+			}
+			at.under(key).fault(field.Problem, "")
+			continue
+		}
+		at.fault(err.Error(), "")
+	}
+}
+
+// problemsOf returns what is wrong with a probe, one error each.
+func problemsOf(cfg *healthgate.ProbeConfig) []error {
+	switch err := cfg.Validate().(type) {
+	case nil:
+		return nil
+	case interface{ Unwrap() []error }:
+		return err.Unwrap()
+	default:
+		return []error{err}
+	}
 }
 
 // probeSchema is a probe block of one kind; nil where there is no such kind.

@@ -46,28 +46,34 @@ func TestParsePolicy_badProbe_isTold(t *testing.T) {
 		{"key of another kind", `[{"probe": [{"tcp": [{"path": "/"}]}]}]`,
 			` > tcp > path: unknown key; it belongs to probe "http"`},
 		{"misspelt", http(`"pth": "/"`), ` > http > pth: unknown key; did you mean path?`},
-		{"relative path", http(`"path": "x"`),
-			` > http > path: "x" does not start with a slash; write "/x"`},
-		{"method", http(`"method": "GE T"`),
-			` > http > method: "GE T" is not a method; write GET, HEAD, POST …`},
-		{"status", http(`"statuses": "200,2xx"`), ` > http > statuses: "2xx" is not a status ` +
-			`or a range of them; write it as "200,204,300-399"`},
-		{"range", http(`"statuses": "399-300"`), ` > http > statuses: "399-300" is not a ` +
-			`status or a range of them; write it as "200,204,300-399"`},
+		{"relative path", http(`"path": "x"`), ` > http > path: "x" must begin with "/"`},
+		{"empty path", http(`"path": ""`),
+			` > http > path: is empty; name it or leave the key out`},
+		{"method", http(`"method": "GE T"`), ` > http > method: "GE T" is not an HTTP method`},
 		{"status as number", http(`"statuses": 200`),
 			` > http > statuses: must be text, not a number`},
-		{"pattern", http(`"body": "("`), ` > http > body: "(" is not a regular expression: ` +
-			"error parsing regexp: missing closing ): `(`"},
+		{"pattern", http(`"body": "("`),
+			" > http > body: error parsing regexp: missing closing ): `(`"},
 		{"tls", http(`"tls": "yes"`), ` > http > tls: must be true or false, not text`},
 		{"header name", http(`"headers": [{"a b": "c"}]`),
-			` > http > headers > a b: "a b" is not a header name`},
+			` > http > headers: "a b" is not a header name`},
 		{"header value", http(`"headers": [{"a": "b\nc"}]`),
-			` > http > headers > a: has a control character`},
+			` > http > headers: A: "b\nc" is not a header value`},
 		{"header type", http(`"headers": [{"a": 1}]`),
 			` > http > headers > a: must be text, not a number`},
 		{"timeout", http(`"timeout": "0s"`), ` > http > timeout: 0s is too short; at least 1ms`},
 		{"rise", http(`"rise": 0`), ` > http > rise: 0 is too small; at least 1`},
 	})
+}
+
+// healthgate finds what is wrong inside a value; where it is, is told all the same.
+func TestParsePolicy_badStatuses_areToldAtTheirKey(t *testing.T) {
+	for _, s := range []string{"200,2xx", "399-300", "99", "600"} {
+		_, wrong := parse(t, `[{"probe": [{"http": [{"statuses": "`+s+`"}]}]}]`, shape())
+		if len(wrong) != 1 || wrong[0].Path != doze+" > probe > http > statuses" {
+			t.Errorf("%q: got %v", s, wrong)
+		}
+	}
 }
 
 // What this half lets through is a probe that healthgate can run.

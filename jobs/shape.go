@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"slices"
 
 	nomad "github.com/hashicorp/nomad/api"
 
@@ -29,7 +30,7 @@ func ShapeOf(job *nomad.Job, tg *nomad.TaskGroup) GroupShape {
 		JobType:       deref(job.Type),
 		Periodic:      job.Periodic != nil,
 		Parameterized: job.ParameterizedJob != nil,
-		Services:      tg.Services,
+		Services:      slices.Clone(tg.Services),
 		Ports:         portLabels(tg.Networks),
 	}
 	if tg.Scaling != nil {
@@ -40,7 +41,7 @@ func ShapeOf(job *nomad.Job, tg *nomad.TaskGroup) GroupShape {
 	}
 	for _, task := range tg.Tasks {
 		if task != nil {
-			g.Services = append(g.Services[:len(g.Services):len(g.Services)], task.Services...)
+			g.Services = append(g.Services, task.Services...)
 		}
 	}
 	return g
@@ -75,15 +76,17 @@ func countOf(tg *nomad.TaskGroup) int {
 	return 1
 }
 
+// portLabels returns the labels of all ports, fixed ones first.
 func portLabels(networks []*nomad.NetworkResource) []string {
 	var labels []string
 	for _, n := range networks {
 		if n == nil {
 			continue
 		}
-		for _, p := range append(n.ReservedPorts[:len(n.ReservedPorts):len(n.ReservedPorts)],
-			n.DynamicPorts...) {
-			labels = append(labels, p.Label)
+		for _, p := range slices.Concat(n.ReservedPorts, n.DynamicPorts) {
+			if p.Label != "" {
+				labels = append(labels, p.Label)
+			}
 		}
 	}
 	return labels

@@ -1,0 +1,8 @@
+job "shop" {
+  group "web" {
+    scaling {
+      min = 
+      max = 3
+    }
+  }
+}
