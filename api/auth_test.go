@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"doze/api"
@@ -24,11 +25,11 @@ func (denyAll) Authorize(context.Context, *http.Request, api.Verb, idle.GroupID)
 }
 
 // namespaceAuth lets the token "reader" read the namespace prod, and "admin" do everything.
-type namespaceAuth struct{ down bool }
+type namespaceAuth struct{ down atomic.Bool }
 
 func (a *namespaceAuth) Authorize(_ context.Context, r *http.Request, do api.Verb, id idle.GroupID) error {
 	switch token := r.Header.Get("X-Nomad-Token"); {
-	case a.down:
+	case a.down.Load():
 		return errors.New("secret: nomad does not answer")
 	case token == "admin", token == "reader" && do == api.Read && id.Namespace != "default":
 		return nil
@@ -46,7 +47,7 @@ func TestAuth_tokenThatReadsOneNamespace_seesOnlyThat(t *testing.T) {
 			return []wire.Diagnostic{{Namespace: "default", Job: "x", Problem: "p"},
 				{Namespace: "prod", Job: "y", Problem: "p"}}
 		}
-	}, func(w *controlWorld) {
+	}, func(t *testing.T, w *controlWorld) {
 		prod := wire.ID{Namespace: "prod", Job: "web", Group: "app"}
 		w.add(webID, quickPolicy)
 		w.add(prod, quickPolicy)
@@ -78,7 +79,7 @@ func TestAuth_tokenThatReadsOneNamespace_seesOnlyThat(t *testing.T) {
 }
 
 func TestAuth_noToken_isAskedForBeforeAnythingElseIsSaid(t *testing.T) {
-	inControlWorld(t, func(cfg *api.ControlConfig) { cfg.Auth = &namespaceAuth{} }, func(w *controlWorld) {
+	inControlWorld(t, func(cfg *api.ControlConfig) { cfg.Auth = &namespaceAuth{} }, func(t *testing.T, w *controlWorld) {
 		w.add(webID, quickPolicy)
 		for _, path := range []string{
 			"/v1/groups", "/v1/groups?nonsense=1", "/v1/events", "/v1/diagnostics", webID.Path(),
@@ -94,7 +95,9 @@ func TestAuth_noToken_isAskedForBeforeAnythingElseIsSaid(t *testing.T) {
 }
 
 func TestAuth_nobodyCanTell_is503AndTheReasonOnlyInTheLog(t *testing.T) {
-	inControlWorld(t, func(cfg *api.ControlConfig) { cfg.Auth = &namespaceAuth{down: true} }, func(w *controlWorld) {
+	auth := &namespaceAuth{}
+	auth.down.Store(true)
+	inControlWorld(t, func(cfg *api.ControlConfig) { cfg.Auth = auth }, func(t *testing.T, w *controlWorld) {
 		a := w.do("GET", "/v1/groups", "", "X-Nomad-Token", "admin")
 		p := into[wire.Problem](t, a, 503)
 		if p.Type != wire.ProblemAuthUnavailable || strings.Contains(a.text, "secret") ||

@@ -14,7 +14,7 @@ import (
 // field case 19: after a month without a request, the one command is what wakes the group;
 // nothing samples whether there was one.
 func TestWake_afterALongSleep_isAcknowledgedAndHappensOnce(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		f := w.add(webID, quickPolicy)
 		time.Sleep(30 * 24 * time.Hour)
 		asked := time.Now()
@@ -34,7 +34,7 @@ func TestWake_afterALongSleep_isAcknowledgedAndHappensOnce(t *testing.T) {
 }
 
 func TestWake_withWait_answersWhenReadyWithThePhases(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		w.add(webID, quickPolicy)
 		out := into[wire.Outcome](t, w.do("POST", webID.WakePath()+"?wait=30s", ""), 200)
 		if out.Group.State != wire.Ready || out.Group.InFlight != 1 {
@@ -59,7 +59,7 @@ func TestWake_withWait_answersWhenReadyWithThePhases(t *testing.T) {
 }
 
 func TestWake_manyAtOnce_wakeOnce(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		f := w.add(webID, quickPolicy)
 		var all sync.WaitGroup
 		for range 50 {
@@ -86,7 +86,7 @@ func TestWake_twoTimeouts_answerNamesTheOneThatWasReached(t *testing.T) {
 		{"5s", wire.ProblemWakeTimeout, 5 * time.Second, "not ready after 5s, which is what ?wait= allowed"},
 		{"2m", wire.ProblemWakeFailed, 10 * time.Second, "before the 2m0s of ?wait= had passed"},
 	} {
-		inControlWorld(t, nil, func(w *controlWorld) {
+		inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 			w.add(webID, policy).bootsAfter = time.Hour
 			started := time.Now()
 			p := into[wire.Problem](t, w.do("POST", webID.WakePath()+"?wait="+c.wait, ""), 504)
@@ -108,7 +108,7 @@ func TestWake_twoTimeouts_answerNamesTheOneThatWasReached(t *testing.T) {
 }
 
 func TestWake_callerLeaves_wakeGoesOn(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		f := w.add(webID, quickPolicy)
 		client := *w.client
 		client.Timeout = 20 * time.Millisecond
@@ -129,7 +129,7 @@ func TestWake_callerLeaves_wakeGoesOn(t *testing.T) {
 }
 
 func TestWake_failureIsCached_commandTriesAgainAtOnce(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		f := w.add(webID, quickPolicy)
 		f.wakeErr = context503{}
 		into[wire.Problem](t, w.do("POST", webID.WakePath()+"?wait=1s", ""), 504)
@@ -143,7 +143,7 @@ type context503 struct{}
 func (context503) Error() string { return "503 from nomad" }
 
 func TestSleep_readyGroup_fallsAsleep(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		f := w.add(webID, quickPolicy)
 		into[wire.Outcome](t, w.do("POST", webID.WakePath()+"?wait=1s", ""), 200)
 		w.do("POST", webID.SleepPath(), `{"reason":"budget"}`)
@@ -164,7 +164,7 @@ func TestSleep_groupInUse_is409UnlessForced(t *testing.T) {
 		"request": func(_ *controlWorld, f *fakeGroup) { f.Acquire() },
 		"lease":   func(w *controlWorld, _ *fakeGroup) { w.do("PUT", webID.LeasePath("work"), "") },
 	} {
-		inControlWorld(t, nil, func(w *controlWorld) {
+		inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 			f := w.add(webID, quickPolicy)
 			into[wire.Outcome](t, w.do("POST", webID.WakePath()+"?wait=1s", ""), 200)
 			use(w, f)
@@ -192,7 +192,7 @@ func TestSleep_groupInUse_is409UnlessForced(t *testing.T) {
 }
 
 func TestCommand_groupIsRemovedMeanwhile_isUnknown(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		w.add(webID, quickPolicy).bootsAfter = time.Hour
 		go func() {
 			time.Sleep(time.Second)

@@ -13,7 +13,7 @@ import (
 // field case 3: a tab is open and nobody clicks; a keep-awake lease by API holds the group
 // for as long as it says, and not longer.
 func TestLease_nobodyClicks_groupStaysAwakeForTwoHours(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) { // idle_after is 5 minutes
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) { // idle_after is 5 minutes
 		f := w.add(webID, quickPolicy)
 		begun := time.Now()
 		out := into[wire.LeaseOutcome](t, w.do("PUT", webID.LeasePath("open-tab")+"?for=2h", ""), 200)
@@ -36,7 +36,7 @@ func TestLease_nobodyClicks_groupStaysAwakeForTwoHours(t *testing.T) {
 }
 
 func TestLease_shorterOne_neverShortensAnother(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		w.add(webID, quickPolicy)
 		begun := time.Now()
 		for _, c := range []struct {
@@ -67,7 +67,7 @@ func TestLease_shorterOne_neverShortensAnother(t *testing.T) {
 }
 
 func TestLease_cannotBeSaved_holdsAndWarns(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		w.leases.err = errors.New("permission denied: scale-job")
 		w.add(webID, quickPolicy)
 		out := into[wire.LeaseOutcome](t, w.do("PUT", webID.LeasePath("x"), ""), 200)
@@ -85,7 +85,7 @@ func TestLease_cannotBeSaved_holdsAndWarns(t *testing.T) {
 }
 
 func TestLease_oneTooMany_is409(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		w.add(webID, quickPolicy)
 		for i := range 64 {
 			into[wire.LeaseOutcome](t, w.do("PUT", webID.LeasePath(fmt.Sprint("n", i)), ""), 200)

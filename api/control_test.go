@@ -25,7 +25,7 @@ func TestNewControl_emptyConfig_namesEverythingThatIsMissing(t *testing.T) {
 }
 
 func TestControl_listing_isOrderedFilteredAndFollowable(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		other := wire.ID{Namespace: "prod", Job: "a/b", Group: "app"}
 		w.add(webID, quickPolicy)
 		w.add(other, quickPolicy)
@@ -57,7 +57,7 @@ func TestControl_listing_isOrderedFilteredAndFollowable(t *testing.T) {
 }
 
 func TestControl_idWithSlashesAndDots_namesTheGroup(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		for _, id := range []wire.ID{
 			{Namespace: "default", Job: "team/web/periodic-1", Group: "a b"},
 			{Namespace: "default", Job: "..", Group: "."},
@@ -83,7 +83,7 @@ func TestControl_panicInWhatItCalls_isOneProblemAndGoesOn(t *testing.T) {
 			}
 			return nil
 		}
-	}, func(w *controlWorld) {
+	}, func(t *testing.T, w *controlWorld) {
 		a := w.do("GET", "/v1/diagnostics", "")
 		p := into[wire.Problem](t, a, 500)
 		if p.Type != wire.ProblemInternal || strings.Contains(a.text, "secret") {
@@ -103,7 +103,7 @@ func TestControl_diagnostics_areListedAndShownWithTheirGroup(t *testing.T) {
 	whole := wire.Diagnostic{Namespace: "default", Job: "batch", Problem: "batch jobs cannot sleep"}
 	inControlWorld(t, func(cfg *api.ControlConfig) {
 		cfg.Diagnostics = func() []wire.Diagnostic { return []wire.Diagnostic{web, whole} }
-	}, func(w *controlWorld) {
+	}, func(t *testing.T, w *controlWorld) {
 		w.add(webID, quickPolicy)
 		list := into[wire.DiagnosticList](t, w.do("GET", "/v1/diagnostics", ""), 200)
 		if !slices.Equal(list.Diagnostics, []wire.Diagnostic{whole, web}) {
@@ -125,7 +125,7 @@ func TestControl_health_answersBeforeEveryRule(t *testing.T) {
 		cfg.Metrics = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")
 		})
-	}, func(w *controlWorld) {
+	}, func(t *testing.T, w *controlWorld) {
 		for _, path := range []string{"/livez", "/readyz"} {
 			if a := w.do("GET", path, "", "Host", "rebound.example.com"); a.status != 200 {
 				t.Errorf("%s under an unknown host: %d", path, a.status)
@@ -141,7 +141,7 @@ func TestControl_health_answersBeforeEveryRule(t *testing.T) {
 }
 
 func TestControl_history_saysWhyItIsAwake(t *testing.T) {
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		w.add(webID, quickPolicy)
 		if why := w.group(webID).Why; why != "asleep: found so" {
 			t.Errorf("at first: %q", why)
@@ -168,7 +168,7 @@ func lastCause(d wire.GroupDetail) string { return d.History[len(d.History)-1].C
 // waits for ever.
 func TestControl_failedWake_givesTheReasonEverywhere(t *testing.T) {
 	const reason = "no node has 64 GiB of memory"
-	inControlWorld(t, nil, func(w *controlWorld) {
+	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		f := w.add(webID, quickPolicy)
 		f.wakeErr = errors.New(reason)
 		p := into[wire.Problem](t, w.do("POST", webID.WakePath()+"?wait=30s", ""), 504)

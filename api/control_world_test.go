@@ -44,7 +44,7 @@ var quickPolicy = idle.Policy{
 }
 
 // inControlWorld runs test in a bubble. change, if not nil, changes the config.
-func inControlWorld(t *testing.T, change func(*api.ControlConfig), test func(*controlWorld)) {
+func inControlWorld(t *testing.T, change func(*api.ControlConfig), test func(*testing.T, *controlWorld)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &controlWorld{
@@ -70,12 +70,14 @@ func inControlWorld(t *testing.T, change func(*api.ControlConfig), test func(*co
 			}
 		})
 		stop := w.serve(handler)
+		defer func() { // also when the test has failed
+			w.journal.Close()
+			stop()
+			cancel()
+			running.Wait()
+		}()
 		w.schema = readAnswerSchema(t, w)
-		test(w)
-		w.journal.Close()
-		stop()
-		cancel()
-		running.Wait()
+		test(t, w)
 	})
 }
 
@@ -95,10 +97,11 @@ func (w *controlWorld) serve(handler http.Handler) (stop func()) {
 	}}
 	return func() {
 		transport.CloseIdleConnections()
-		if err := server.Shutdown(w.t.Context()); err != nil {
-			w.t.Errorf("shutdown: %v", err)
+		if err := server.Close(); err != nil {
+			w.t.Errorf("close: %v", err)
 		}
 		serving.Wait()
+		time.Sleep(time.Second) // a connection that was refused lingers for half of that
 	}
 }
 
