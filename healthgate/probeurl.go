@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strconv"
 	"strings"
 )
 
@@ -76,10 +75,12 @@ func probeAddr(u *url.URL, port string) (string, error) {
 	if u.Port() != "" {
 		port = u.Port()
 	}
-	if u.Hostname() == "" {
+	switch {
+	case u.Hostname() == "":
 		return "", errors.New("it has no host; write e.g. 127.0.0.1")
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+	case !isHost(u.Hostname()):
+		return "", fmt.Errorf("%q is neither a host name in ASCII nor an address", u.Hostname())
+	case !isPort(port):
 		return "", fmt.Errorf("port %q is not between 1 and 65535", port)
 	}
 	return net.JoinHostPort(u.Hostname(), port), nil

@@ -3,9 +3,12 @@ package healthgate
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -79,11 +82,11 @@ func (c ProbeConfig) checkHTTP(f *faults) {
 	} else if _, err := url.ParseRequestURI(c.Path); err != nil || strings.Contains(c.Path, "#") {
 		f.add("path", "%q is not a request path", c.Path)
 	}
-	if !isToken(c.Method) {
-		f.add("method", "%q is not an HTTP method", c.Method)
+	if !isToken(c.Method) || c.Method == http.MethodConnect { // CONNECT has no path
+		f.add("method", "%q is not an HTTP method to probe with", c.Method)
 	}
-	if !isFieldValue(c.Host) || strings.ContainsAny(c.Host, "/ \t@") {
-		f.add("host", "%q is not a host", c.Host)
+	if c.Host != "" && !isHostPort(c.Host) {
+		f.add("host", "%q is not a host with or without port", c.Host)
 	}
 	checkHeader(f, c.Header)
 	if _, err := ParseStatuses(c.Statuses); err != nil {
@@ -151,6 +154,32 @@ func isToken(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// isHostPort reports whether s can be a Host header: a name in ASCII or an IP address, IPv6
+// in brackets, and maybe a port.
+func isHostPort(s string) bool {
+	if host, port, err := net.SplitHostPort(s); err == nil {
+		return isHost(host) && isPort(port)
+	}
+	if inner, ok := strings.CutPrefix(s, "["); ok {
+		addr, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+		return err == nil && addr.Is6() && addr.Zone() == "" && strings.HasSuffix(inner, "]")
+	}
+	return isHost(s) && !strings.Contains(s, ":")
+}
+
+// isHost reports whether s is a name in ASCII or an IP address.
+func isHost(s string) bool {
+	if _, err := netip.ParseAddr(s); err == nil {
+		return true
+	}
+	return isToken(s) && !strings.ContainsAny(s, "!#$%&'*+^`|~")
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0 && s[0] != '0'
 }
 
 // isFieldValue reports whether s can stand in a header (RFC 9110, section 5.5).

@@ -17,6 +17,16 @@ func TestProbeConfig_zeroValue_isValid(t *testing.T) {
 	}
 }
 
+func TestProbeConfig_host_mayBeNameOrAddressWithPort(t *testing.T) {
+	for _, host := range []string{
+		"a", "web-1.example.com", "web.example.com:8080", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:443",
+	} {
+		if err := (healthgate.ProbeConfig{Kind: "http", Host: host}).Validate(); err != nil {
+			t.Errorf("%q: %v", host, err)
+		}
+	}
+}
+
 func TestProbeConfig_oneMistake_namesItsKey(t *testing.T) {
 	type cfg = healthgate.ProbeConfig
 	for want, c := range map[string]healthgate.ProbeConfig{
@@ -26,7 +36,10 @@ func TestProbeConfig_oneMistake_namesItsKey(t *testing.T) {
 		`path: "/#x" is not a request path`:    {Kind: "http", Path: "/#x"},
 		`path: belongs to a probe of kind htt`: {Path: "/"},
 		`method: "G T" is not an HTTP method`:  {Kind: "http", Method: "G T"},
+		`method: "CONNECT" is not an HTTP met`: {Kind: "http", Method: "CONNECT"},
 		`host: "a/b" is not a host`:            {Kind: "http", Host: "a/b"},
+		`host: "[::1" is not a host`:           {Kind: "http", Host: "[::1"},
+		`host: "h:0" is not a host`:            {Kind: "http", Host: "h:0"},
 		`header: "A:" is not a header name`:    {Kind: "http", Header: http.Header{"A:": {"x"}}},
 		`header: A: "x\r\nB: y" is not a head`: {Kind: "http", Header: http.Header{"A": {"x\r\nB: y"}}},
 		`header: the Host header is set by th`: {Kind: "http", Header: http.Header{"Host": {"x"}}},
