@@ -1,0 +1,158 @@
+package devnomad
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"strings"
+
+	nomad "github.com/hashicorp/nomad/api"
+)
+
+// serveClientAlloc serves what is below /v1/client/allocation/:id.
+func (c *Cluster) serveClientAlloc(w http.ResponseWriter, r *http.Request) (any, error) {
+	id, verb, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/client/allocation/"), "/")
+	switch verb {
+	case "checks":
+		return c.allocChecks(w, r, id)
+	case "signal":
+		return c.signalAlloc(w, r, id)
+	case "restart":
+		return c.restartAlloc(w, r, id)
+	}
+	return nil, fail(http.StatusNotFound, "resource not found")
+}
+
+// allocChecks serves the last results of an allocation's checks, by ID.
+func (c *Cluster) allocChecks(_ http.ResponseWriter, r *http.Request, id string) (any, error) {
+	if _, err := c.allocFor(r, id, "read-job"); err != nil {
+		return nil, err
+	}
+	run := c.client.run(id)
+	if run == nil {
+		return nil, fail(http.StatusNotFound, "Unknown allocation %q", id)
+	}
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	return nomad.AllocCheckStatuses(maps.Clone(run.checks)), nil
+}
+
+// signalAlloc serves PUT …/signal: the name goes to the driver as it is.
+func (c *Cluster) signalAlloc(_ http.ResponseWriter, r *http.Request, id string) (any, error) {
+	if r.Method != http.MethodPut && r.Method != http.MethodPost {
+		return nil, errMethod
+	}
+	var req struct{ Task, Signal string }
+	if err := decode(r, &req); err != nil {
+		return nil, fail(http.StatusBadRequest, "Failed to decode body: %v", err)
+	}
+	tasks, err := c.tasksFor(r, id, req.Task)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tasks {
+		task := t.running()
+		if task == nil {
+			return nil, errors.New("1 error occurred:\n\t* Failed to signal task: " + t.task.Name +
+				", err: Task not running\n\n")
+		}
+		t.note("Signaling", fmt.Sprintf("Task being sent signal %v", req.Signal), func(e *nomad.TaskEvent) {
+			e.TaskSignal, e.TaskSignalReason = req.Signal, "User Signaled"
+		})
+		if err := task.Signal(req.Signal); err != nil {
+			return nil, fmt.Errorf("1 error occurred:\n\t* Failed to signal task: %s, err: %w\n\n", t.task.Name, err)
+		}
+	}
+	return emptyReply{Index: 0}, nil
+}
+
+// emptyReply answers writes that have nothing to tell.
+type emptyReply struct{ Index uint64 }
+
+// restartAlloc serves PUT …/restart.
+func (c *Cluster) restartAlloc(_ http.ResponseWriter, r *http.Request, id string) (any, error) {
+	if r.Method != http.MethodPut && r.Method != http.MethodPost {
+		return nil, errMethod
+	}
+	var req struct {
+		TaskName string
+		AllTasks bool
+	}
+	if r.Body != http.NoBody {
+		if err := decode(r, &req); err != nil {
+			return nil, err
+		}
+	}
+	tasks, err := c.tasksFor(r, id, req.TaskName)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tasks {
+		if t.running() == nil {
+			if req.TaskName == "" {
+				continue
+			}
+			return nil, errors.New("Task not running")
+		}
+		select {
+		case t.restart <- struct{}{}:
+		default: // one is asked for already
+		}
+	}
+	return emptyReply{}, nil
+}
+
+// tasksFor finds a task of a running allocation by name; "": all of them.
+func (c *Cluster) tasksFor(r *http.Request, id, name string) ([]*taskRun, error) {
+	if _, err := c.allocFor(r, id, "alloc-lifecycle"); err != nil {
+		return nil, err
+	}
+	run := c.client.run(id)
+	if run == nil {
+		return nil, fail(http.StatusNotFound, "Unknown allocation %q", id)
+	}
+	if name != "" {
+		t := run.tasks[name]
+		if t == nil {
+			return nil, fmt.Errorf("Task not found in allocation: %q", name)
+		}
+		return []*taskRun{t}, nil
+	}
+	var all []*taskRun
+	for _, t := range run.tasks {
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// serveLogs serves GET /v1/client/fs/logs/:id?task=&type=&plain=true: all there
+// is, without following.
+func (c *Cluster) serveLogs(w http.ResponseWriter, r *http.Request) (any, error) {
+	id, q := strings.TrimPrefix(r.URL.Path, "/v1/client/fs/logs/"), r.URL.Query()
+	if _, err := c.allocFor(r, id, "read-logs"); err != nil {
+		return nil, err
+	}
+	task, kind := q.Get("task"), q.Get("type")
+	run := c.client.run(id)
+	if run == nil || run.tasks[task] == nil {
+		return nil, fail(http.StatusNotFound, "task %q not started yet. No logs available", task)
+	}
+	if kind != "stdout" && kind != "stderr" {
+		return nil, fail(http.StatusBadRequest, "Must provide log type (stdout/stderr)")
+	}
+	spec := run.tasks[task].spec()
+	path := map[string]string{"stdout": spec.Stdout, "stderr": spec.Stderr}[kind]
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fail(http.StatusNotFound, "log entry for task %q and log type %q not found", task, kind)
+	}
+	defer f.Close()
+	w.Header().Set("Content-Type", "text/plain")
+	if _, err := io.Copy(w, f); err != nil {
+		c.log.Debug("client left before its logs", "error", err)
+	}
+	return nil, nil
+}
