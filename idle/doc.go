@@ -6,4 +6,4 @@
 // Workload's business, and whether a target is ready is package healthgate's.
 package idle
 
-//go:generate go test ./internal/statedoc -run TestPage -update
+//go:generate go test -run TestPage -update .

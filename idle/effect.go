@@ -19,6 +19,7 @@ const (
 	CallWake                        // call Workload.Wake; answer WakeReturned
 	CallSleep                       // call Workload.Sleep at Depth; answer SleepReturned
 	CancelCall                      // end the context of the call under way with Err
+	WithdrawCall                    // end the call if it only queues; one under way goes on
 	Report                          // Transition has happened
 )
 
@@ -27,7 +28,7 @@ func effectNames() []string {
 	return []string{
 		"hold requests", "admit requests", "try shut", "arm gate", "update gate",
 		"shut gate", "close gate", "open anyway", "fail waiters", "call wake",
-		"call sleep", "cancel call", "report",
+		"call sleep", "cancel call", "withdraw call", "report",
 	}
 }
 

@@ -45,6 +45,8 @@ func (l *Loop) carryOut(g *Group, e Effect) *Event {
 		})
 	case CancelCall:
 		l.cancel(g.call, e.Err)
+	case WithdrawCall:
+		l.withdraw(g.call, ErrSuperseded)
 	case Report:
 		l.report(g, *e.Transition)
 	}
@@ -74,15 +76,24 @@ func (l *Loop) leave(in *lane) {
 	}
 }
 
-// cancel ends a call's context. A call that is still queued is not made; its answer comes
-// through the inbox like any other.
+// cancel ends a call's context. Its answer is still waited for.
 func (l *Loop) cancel(c *call, why error) {
 	c.cancel(why)
+	l.withdraw(c, why)
+}
+
+// withdraw takes a call that is still queued out of its lane; its answer comes through the
+// inbox like any other.
+func (l *Loop) withdraw(c *call, why error) {
+	if c == nil {
+		return
+	}
 	in := &l.wakes
 	if c.result == SleepReturned {
 		in = &l.sleeps
 	}
 	if in.withdraw(c) {
+		c.cancel(why)
 		in.busy++ // its answer gives the place back
 		c.group.post(Event{Kind: c.result, Generation: c.gen, Err: why})
 	}

@@ -131,7 +131,9 @@ func (m *Machine) onLeaseTaken(now time.Time, ev *Event) {
 		}
 	case Draining:
 		m.resume(now, cause)
-	case Waking, Ready, Sleeping: // kept awake, or woken after Sleep's answer
+	case Sleeping: // woken after Sleep's answer
+		m.stayUp(now, cause)
+	case Waking, Ready: // kept awake
 	}
 }
 

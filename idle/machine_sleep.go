@@ -83,9 +83,9 @@ func (m *Machine) onAnswer(now time.Time, ev *Event) {
 	case awaited == CloseGate && ev.Kind == GateClosed:
 		m.onGateClosed(now, ev.Activity)
 	case awaited == OpenAnyway && ev.Kind == GateOpened:
-		m.becomeReady(now, "wake timed out: admitted unverified")
+		m.becomeReady(now, wakeTimedOut+": admitted unverified")
 	case awaited == OpenAnyway && ev.Kind == NothingToOpen:
-		m.fail(now, firstOf(m.failure, m.timeoutReason("")))
+		m.fail(now, wakeTimedOut, firstOf(m.failure, m.timeoutReason("")))
 	default:
 		m.awaiting = awaited
 	}
@@ -134,6 +134,16 @@ func (m *Machine) fallAsleep(now time.Time) {
 	}
 	m.become(now, t)
 	m.need = true
+}
+
+// stayUp turns back from Sleeping while the workload has not been told yet: it is still busy
+// with an older call, or the call queues. Otherwise its answer is waited for.
+func (m *Machine) stayUp(now time.Time, cause string) {
+	if m.need {
+		m.beginWake(now, cause)
+		return
+	}
+	m.emit(Effect{Kind: WithdrawCall})
 }
 
 // onSleepReturned takes Sleep's answer; whoever waits meanwhile is woken at once.

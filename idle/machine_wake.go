@@ -58,15 +58,21 @@ func (m *Machine) becomeReady(now time.Time, cause string) {
 	m.emit(Effect{Kind: AdmitRequests})
 }
 
+// Causes of the transition to Failed.
+const (
+	wakeFailed   = "wake failed"
+	wakeTimedOut = "wake timed out"
+)
+
 // fail ends a wake without success. The failure is cached until retryAt; the gate stays
 // armed, so that a target that passes late still counts.
-func (m *Machine) fail(now time.Time, reason string) {
+func (m *Machine) fail(now time.Time, cause, reason string) {
 	m.cancelCall(ErrTimedOut)
 	m.failures++
 	m.err = reason
 	m.retryAt = now.Add(backoff(m.failures))
 	m.active = now
-	t := Transition{To: Failed, Cause: "wake failed", Err: reason}
+	t := Transition{To: Failed, Cause: cause, Err: reason}
 	if m.asked {
 		t.Wake = m.amendWake(func(w *Wake) { w.Err = reason })
 	}
@@ -110,6 +116,7 @@ func (m *Machine) onRequest(now time.Time, ev *Event) {
 		m.resume(now, ev.Cause)
 	case Sleeping:
 		m.heldThen = true
+		m.stayUp(now, ev.Cause)
 	case Failed:
 		if now.Before(m.retryAt) {
 			m.failWaiters(now)
@@ -136,6 +143,7 @@ func (m *Machine) onWakeAsked(now time.Time, ev *Event) {
 		m.resume(now, ev.Cause)
 	case Sleeping:
 		m.wanted = ev.Cause
+		m.stayUp(now, ev.Cause)
 	}
 	m.active = now
 }
@@ -184,7 +192,7 @@ func (m *Machine) onTargets(now time.Time, ev *Event) {
 		m.amendWake(func(w *Wake) { w.Placed = now })
 	}
 	if m.state == Waking && m.failure != "" && len(m.targets) == 0 {
-		m.fail(now, m.failure)
+		m.fail(now, wakeFailed, m.failure)
 	}
 }
 
@@ -195,7 +203,7 @@ func (m *Machine) onWakeReturned(now time.Time, ev *Event) {
 		return
 	}
 	if len(m.targets) == 0 {
-		m.fail(now, ev.Err.Error())
+		m.fail(now, wakeFailed, ev.Err.Error())
 		return
 	}
 	m.failure, m.graceBy = ev.Err.Error(), now.Add(graceForTargets)
@@ -208,9 +216,9 @@ func (m *Machine) onWakeDeadline(now time.Time, verdict string) {
 	case late && m.policy.FailOpen:
 		m.await(OpenAnyway)
 	case m.failure != "":
-		m.fail(now, m.failure)
+		m.fail(now, wakeFailed, m.failure)
 	default:
-		m.fail(now, m.timeoutReason(verdict))
+		m.fail(now, wakeTimedOut, m.timeoutReason(verdict))
 	}
 }
 
@@ -220,7 +228,7 @@ func (m *Machine) timeoutReason(verdict string) string {
 	if len(m.targets) == 0 {
 		reason = "no target was placed"
 	}
-	reason = fmt.Sprintf("wake timed out after %s: %s", m.policy.WakeTimeout, reason)
+	reason = fmt.Sprintf("%s after %s: %s", wakeTimedOut, m.policy.WakeTimeout, reason)
 	if verdict != "" {
 		reason += ": " + verdict
 	}

@@ -1,4 +1,4 @@
-package statedoc_test
+package idle_test
 
 import (
 	"flag"
@@ -8,19 +8,19 @@ import (
 	"doze/idle/internal/statedoc"
 )
 
-var update = flag.Bool("update", false, "write docs/states.md anew")
+var update = flag.Bool("update", false, "write docs/states.md and testdata anew")
 
-const page = "../../../docs/states.md"
+const statesPage = "../docs/states.md"
 
 func TestPage_machineChanged_docsStatesIsStale(t *testing.T) {
 	want := statedoc.Page()
 	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+		if err := os.WriteFile(statesPage, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	got, err := os.ReadFile(page)
+	got, err := os.ReadFile(statesPage)
 	if err != nil {
 		t.Fatal(err)
 	}
