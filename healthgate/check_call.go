@@ -28,8 +28,8 @@ func newCheckCall(life context.Context, timeout time.Duration) *checkCall {
 }
 
 func (k *checkCall) run(check func(context.Context) error) {
+	defer k.cancel() // after done, or an answer in time would look late
 	defer close(k.done)
-	defer k.cancel()
 	k.reason = "ended its goroutine without an answer" // runtime.Goexit
 	defer func() {
 		if p := recover(); p != nil {

@@ -62,6 +62,9 @@ func TestHealth_restart_forgetsCachedResults(t *testing.T) {
 		if err := h.Ready(t.Context()); err != nil {
 			t.Errorf("after the thaw: %v", err)
 		}
+		state = errors.New("gone")
+		h.Start()
+		expectUnready(t, h)
 	})
 }
 
@@ -86,7 +89,7 @@ func TestHealth_drainDuringRun_releasesWaitersUnready(t *testing.T) {
 
 // A waiter from before a restart is carried over: the run of the life before, which would
 // have said "ready", does not release it.
-// Mutation: drop the look at the life after run.done, or return on errLifeEnded.
+// Mutation: don't settle: the first run's call is taken for one that hangs.
 func TestHealth_restartDuringRun_waiterGetsTheNewRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int64

@@ -19,7 +19,7 @@ type readiness struct {
 	report   bool
 	ctx      context.Context // ends with the life
 	end      context.CancelFunc
-	recent   atomic.Pointer[readinessResult] // nil: no result yet, or none is to be reused
+	recent   atomic.Pointer[readinessResult] // nil: no result yet
 
 	mu  sync.Mutex
 	run *readinessRun // under way; nil: none
@@ -34,7 +34,7 @@ type readinessRun struct {
 // readinessResult is the outcome of a run, immutable.
 type readinessResult struct {
 	err     error     // nil: ready
-	until   time.Time // may be reused before; zero: for the whole life
+	until   time.Time // may be reused before (past: not at all); zero: for the whole life
 	answers healthAnswers
 }
 
@@ -111,9 +111,7 @@ func (r *readiness) execute(run *readinessRun) {
 	run.result = r.conclude(reasons)
 
 	r.mu.Lock()
-	if r.interval > 0 {
-		r.recent.Store(run.result)
-	}
+	r.recent.Store(run.result)
 	r.run = nil
 	r.mu.Unlock()
 	close(run.done)
