@@ -11,25 +11,36 @@ import (
 // any more. False: the target took no connection, nothing has been sent, and the request
 // may be held again.
 func (g *Gate) forward(site *Site, m *healthgate.Member, w http.ResponseWriter, r *http.Request) bool {
-	err := g.exchange(site, m, w, r)
-	if err == nil || r.Context().Err() != nil {
+	up := g.upstreams.of(site, m)
+	err := up.exchange(m, w, r)
+	switch {
+	case err == nil:
+		if up.failing.Load() && up.failing.CompareAndSwap(true, false) {
+			site.Group.Gate().Report(m, nil)
+		}
+		return true
+	case r.Context().Err() != nil:
+		return true // the client has left
+	case errors.Is(err, errBadBody):
+		g.refuse(w, r, brokenBody, clientLeft)
 		return true
 	}
+	up.failing.Store(true)
 	site.Group.Gate().Report(m, err)
 	if errors.Is(err, healthgate.ErrDial) {
 		g.metrics.refused.Inc()
 		return false
 	}
 	g.log.Warn("target broke off", "group", site.Group.ID().String(), "target", m.Addr, "error", err)
-	g.refuse(w, r, refuseBroken, upstreamBad)
+	g.refuse(w, r, brokenTarget, upstreamBad)
 	return true
 }
 
 // exchange is one request and its answer, counted as in flight to m until both have ended.
-func (g *Gate) exchange(site *Site, m *healthgate.Member, w http.ResponseWriter, r *http.Request) error {
+func (up *upstream) exchange(m *healthgate.Member, w http.ResponseWriter, r *http.Request) error {
 	m.InFlight.Add(1)
 	defer m.InFlight.Add(-1)
-	return g.upstreams.of(site, m).serve(w, r)
+	return up.serve(w, r)
 }
 
 // timedWriter calls began once, just before the head of the answer is sent.

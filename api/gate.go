@@ -106,11 +106,11 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	site, valid := g.routes.find(r.Host, r.URL.Path)
 	switch {
 	case !valid:
-		g.refuse(w, r, refuseHost, gaveUnknown)
+		g.refuse(w, r, invalidHost, gaveUnknown)
 	case r.Method == http.MethodConnect:
-		g.refuse(w, r, refuseConnect, gaveUnknown)
+		g.refuse(w, r, tunnelRefused, gaveUnknown)
 	case site == nil:
-		g.refuse(w, r, refuseUnknown, gaveUnknown)
+		g.refuse(w, r, noSuchHost, gaveUnknown)
 	case site.Ignore.Match(r):
 		g.serveIgnored(site, w, r)
 	default:

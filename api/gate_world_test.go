@@ -71,6 +71,7 @@ func inWorld(t *testing.T, s setup, f func(w *world)) {
 			cancel()
 			w.app.stop()
 			running.Wait()
+			time.Sleep(time.Hour) // for handlers that sleep
 		}()
 		if s.awake {
 			w.must(w.group.Wake(ctx, "test"))

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -40,7 +41,11 @@ func (up *upstream) serveAny(w http.ResponseWriter, r *http.Request) error {
 	if isGRPC(r) {
 		transport = up.grpc
 	}
-	res, err := transport.RoundTrip(up.outgoing(w, r))
+	body := &sentBody{Reader: r.Body}
+	res, err := transport.RoundTrip(up.outgoing(w, r, body))
+	if err != nil && body.broken.Load() {
+		return fmt.Errorf("%w: %w", errBadBody, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -59,7 +64,7 @@ func isGRPC(r *http.Request) bool {
 }
 
 // outgoing is the request as it goes to the target.
-func (up *upstream) outgoing(w http.ResponseWriter, r *http.Request) *http.Request {
+func (up *upstream) outgoing(w http.ResponseWriter, r *http.Request, body io.ReadCloser) *http.Request {
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 		Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
 			passInformation(w, status, http.Header(h))
@@ -72,11 +77,9 @@ func (up *upstream) outgoing(w http.ResponseWriter, r *http.Request) *http.Reque
 	out.RequestURI = ""
 	out.Header = forwardedHeader(r)
 	out.Close = false
-	if out.Body == http.NoBody {
+	out.Body = body
+	if r.Body == nil || r.Body == http.NoBody {
 		out.Body = nil
-	}
-	if out.Body != nil {
-		out.Body = unclosedBody{out.Body}
 	}
 	return out
 }

@@ -24,10 +24,9 @@ func copyAnswer(w http.ResponseWriter, r *http.Request, res *http.Response) {
 		}
 	}
 	removeNamed(h, connection)
-	announced := len(res.Trailer)
-	if announced > 0 {
-		names := slices.Sorted(maps.Keys(res.Trailer))
-		h["Trailer"] = []string{strings.Join(names, ", ")}
+	announced := slices.Sorted(maps.Keys(res.Trailer))
+	if len(announced) > 0 {
+		h["Trailer"] = []string{strings.Join(announced, ", ")}
 	}
 	w.WriteHeader(res.StatusCode)
 	if r.Method != http.MethodHead {
@@ -80,18 +79,17 @@ func put(w io.Writer, p []byte) bool {
 }
 
 // copyTrailer sends the trailers, those too that the target had not announced.
-func copyTrailer(w http.ResponseWriter, trailer http.Header, announced int) {
+func copyTrailer(w http.ResponseWriter, trailer http.Header, announced []string) {
 	if len(trailer) == 0 {
 		return
 	}
 	// A flush makes the answer chunked, without which there is no place for trailers.
 	// If it fails the client has left, which the server will find out.
 	_ = http.NewResponseController(w).Flush()
-	prefix := http.TrailerPrefix
-	if len(trailer) == announced {
-		prefix = ""
-	}
 	for name, values := range trailer {
-		w.Header()[prefix+name] = values
+		if !slices.Contains(announced, name) {
+			name = http.TrailerPrefix + name
+		}
+		w.Header()[name] = values
 	}
 }

@@ -1,9 +1,29 @@
 package api
 
-import "io"
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+)
 
-// unclosedBody keeps a transport that could not connect from closing the request's body,
-// which the next attempt needs.
-type unclosedBody struct{ io.Reader }
+// errBadBody: the client's body could not be read to its end, so the target is not to blame.
+var errBadBody = errors.New("the request's body broke off")
 
-func (unclosedBody) Close() error { return nil }
+// sentBody is a request's body on its way to the target. Closing it does nothing: a
+// transport that could not connect closes what the next attempt needs, and the server
+// closes the real one when the request has been served.
+type sentBody struct {
+	io.Reader
+	broken atomic.Bool
+}
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		b.broken.Store(true)
+	}
+	return n, err
+}
+
+// Close does nothing.
+func (b *sentBody) Close() error { return nil }

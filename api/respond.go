@@ -23,15 +23,17 @@ type refusal struct {
 }
 
 var (
-	refuseHost = refusal{status: http.StatusBadRequest, fault: "http_request_error",
+	invalidHost = refusal{status: http.StatusBadRequest, fault: "http_request_error",
 		text: "The Host header is not a valid host name."}
-	refuseConnect = refusal{status: http.StatusMethodNotAllowed, fault: "http_request_denied",
+	tunnelRefused = refusal{status: http.StatusMethodNotAllowed, fault: "http_request_denied",
 		text: "CONNECT is not served here."}
-	refuseUnknown = refusal{status: http.StatusNotFound, fault: "destination_not_found",
+	noSuchHost = refusal{status: http.StatusNotFound, fault: "destination_not_found",
 		text: "Nothing is served under this address."}
+	brokenBody = refusal{status: http.StatusBadRequest, fault: "http_request_error",
+		text: "The request's body broke off.", close: true}
 	// asleep is for those that are not to wake anything.
 	asleep       = refusal{status: http.StatusOK, text: "asleep"}
-	refuseBroken = refusal{status: http.StatusBadGateway, fault: "connection_terminated",
+	brokenTarget = refusal{status: http.StatusBadGateway, fault: "connection_terminated",
 		text: "The application broke off before it answered."}
 )
 

@@ -1,0 +1,142 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"doze/api"
+	"doze/healthgate"
+	"doze/idle"
+)
+
+func TestHold_overTheGroupsBound_isShed(t *testing.T) {
+	inWorld(t, setup{site: api.Site{MaxHeld: 3}, app: &app{bootTime: time.Second}}, wantShed(3))
+}
+
+func TestHold_overTheGatesBound_isShed(t *testing.T) {
+	inWorld(t, setup{gate: api.GateConfig{MaxHeld: 3}, app: &app{bootTime: time.Second}}, wantShed(3))
+}
+
+// wantShed wants all requests over the bound turned away at once, and places to be free
+// again afterwards.
+func wantShed(bound int) func(w *world) {
+	return func(w *world) {
+		for range 2 {
+			var all sync.WaitGroup
+			for range bound {
+				all.Go(func() { w.wantStatus(w.get("/"), 200) })
+			}
+			synctest.Wait()
+			a := w.get("/")
+			w.wantStatus(a, 503)
+			w.wantRetry(a)
+			if a.took != 0 {
+				w.t.Errorf("it was held for %v", a.took)
+			}
+			all.Wait()
+			w.must(w.group.Sleep(w.t.Context(), "test", true))
+		}
+	}
+}
+
+func TestHold_shedClients_areSentAwayForDifferentTimes(t *testing.T) {
+	inWorld(t, setup{site: api.Site{MaxHeld: 1}, app: &app{bootTime: time.Second}}, func(w *world) {
+		var held sync.WaitGroup
+		held.Go(func() { w.get("/") })
+		synctest.Wait()
+		seen := map[string]bool{}
+		for range 50 {
+			seen[w.get("/").Header.Get("Retry-After")] = true
+		}
+		if len(seen) < 2 {
+			t.Errorf("all are told %v", seen)
+		}
+		held.Wait()
+	})
+}
+
+// A client that sends garbage must not discredit the target.
+func TestHold_brokenBodies_areNotTheTargetsFault(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
+	inWorld(t, setup{app: &app{handler: handler}, awake: true}, func(w *world) {
+		for range 10 {
+			conn, err := w.dialGate(w.t.Context(), "tcp", "")
+			w.must(err)
+			fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\nzz\r\n", appHost)
+			io.ReadAll(conn)
+			conn.Close()
+		}
+		if members := w.group.Gate().Members(); len(members) != 1 || !members[0].Admitted {
+			t.Errorf("members: %+v", members)
+		}
+		w.wantStatus(w.get("/"), 200)
+		w.wantWakes(1)
+	})
+}
+
+// The client of a held POST, whose body nobody reads yet, is noticed to leave by the state
+// of its connection: this needs a real one.
+func TestHold_clientOfUnreadBodyLeaves_freesItsPlace(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	loop := idle.NewLoop(idle.Config{})
+	running.Go(func() {
+		if err := loop.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	never := &app{never: true}
+	group, err := loop.Add(idle.GroupConfig{ID: idle.GroupID{Job: "shop"}, Workload: never,
+		Policy: idle.Policy{WakeTimeout: time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	never.group, never.net = group, newPipes()
+	routes := api.NewRoutes()
+	routes.Put(&api.Site{Group: group, WakeTimeout: time.Hour,
+		Routes: []api.Route{{Hosts: []string{appHost}}}})
+	refuse := func(context.Context, string, string) (net.Conn, error) { return nil, io.EOF }
+	gate, err := api.NewGate(api.GateConfig{Routes: routes, Dial: healthgate.DialFunc(refuse)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := gate.Server()
+	running.Go(func() { server.Serve(listener) })
+	defer server.Close()
+
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\n\r\n%s", appHost,
+		strings.Repeat("x", 500))
+	waitFor(t, "the request is held", func() bool { return group.Status().InFlight == 1 })
+	conn.Close()
+	waitFor(t, "its place is free", func() bool { return group.Status().InFlight == 0 })
+}
+
+// waitFor spins until cond holds; outside a bubble only.
+func waitFor(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !cond(); {
+		if time.Now().After(end) {
+			t.Fatalf("20s have passed before %s", what)
+		}
+		runtime.Gosched()
+	}
+}
