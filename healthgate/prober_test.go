@@ -200,16 +200,22 @@ func TestProber_firstProbeIsLost_readinessIsNoticedAllTheSame(t *testing.T) {
 		n := newNetwork(t)
 		n.answer("app:1")
 		start := time.Now()
+		var calledOff time.Duration
 		lossy := func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if time.Since(start) < 60*time.Millisecond {
 				<-ctx.Done()
+				calledOff = time.Since(start)
 				return nil, ctx.Err()
 			}
 			return n.dial(ctx, network, addr)
 		}
 		rec := probeFor(t, healthgate.ProbeConfig{Timeout: 5 * time.Second, Dial: lossy}, "app:1", time.Second)
-		if at := rec.readyAt(); at < 0 || at > 150*time.Millisecond {
+		at := rec.readyAt()
+		if at < 0 || at > 150*time.Millisecond {
 			t.Errorf("ready after %s", at)
+		}
+		if calledOff != at {
+			t.Errorf("the lost probe went on until %s", calledOff)
 		}
 	})
 }

@@ -29,8 +29,8 @@ func (s *scene) wantWaiting(done <-chan error) {
 
 // field case 33: a waiter from before a sleep is never released by it.
 //
-// Mutation: have Arm or Shut end the waiting room as opened (cancel instead of replace), and
-// this fails.
+// Mutation: have Arm end the waiting room as opened (cancel instead of replace), and this
+// fails.
 func TestGate_rearmedWhileWaiting_doesNotReleaseOldWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, healthgate.GateConfig{})

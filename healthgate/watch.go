@@ -85,14 +85,14 @@ func (w *watch) restart(ctx context.Context) {
 func (w *watch) send(ctx context.Context) {
 	if w.patient != nil {
 		w.scout = w.start(ctx, w.patience)
-		w.patience = min(2*w.patience, w.pace.timeout)
+		w.patience = min(2*w.patience, w.pace.least)
 		return
 	}
 	if w.pace.since.IsZero() {
 		w.pace.begin(time.Now())
 	}
 	w.patient = w.start(ctx, w.pace.timeout)
-	w.patience = min(fastPause, w.pace.timeout)
+	w.patience = min(fastPause, w.pace.least)
 	w.timer.Stop()
 	if !w.standing.ready && w.cfg.Kind != "exec" {
 		w.timer.Reset(fastPause)
