@@ -1,7 +1,9 @@
-# A group that is born asleep: count is left out and min is 0, so Nomad registers it at count
-# 0 and nothing runs until the first request. (Running this file again while the group is
-# awake takes it to 0 as well; the next request wakes it. Use nomad job run -preserve-counts
-# to keep it as it is.)
+# A group that is born asleep and wakes with two allocations. count is left out and min is 0,
+# so Nomad registers it at count 0; there is no earlier count to wake with, and wake_count
+# says how many there are to be.
+#
+# Running this file again while the group is awake takes it to 0 as well, and the next request
+# wakes it. nomad job run -preserve-counts keeps it as it is.
 #
 #   nomad job run -var doze=$(command -v doze) asleep.nomad.hcl
 #   doze serve &
@@ -27,7 +29,7 @@ job "asleep" {
       policy {
         doze {
           idle_after = "1m"
-          wake_count = 2 # the first wake has no earlier count to go back to
+          wake_count = 2
 
           route {
             hosts = ["asleep.localhost"]

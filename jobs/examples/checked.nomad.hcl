@@ -13,6 +13,11 @@ variable "doze" {
 
 job "checked" {
   group "web" {
+    count = 1 # runs at once; Doze adopts it and puts it to sleep after two minutes
+
+    # Whoever has found the service in the catalogue gets a second to let go of it.
+    shutdown_delay = "1s"
+
     network {
       port "http" {}
       port "metrics" {}

@@ -20,6 +20,9 @@ job "doze" {
   group "doze" {
     count = 1 # one a region; what it sleeps and wakes, it recovers from Nomad
 
+    # Whoever has found the service in the catalogue gets a second to let go of it.
+    shutdown_delay = "1s"
+
     network {
       port "gate" {
         static = 8080

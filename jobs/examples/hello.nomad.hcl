@@ -4,7 +4,8 @@
 #   doze serve &
 #   curl http://hello.localhost:8080/
 #
-# The group is put to sleep after a minute without a request, and the next one wakes it.
+# count is left out and min is 0, so the group is born asleep: nothing runs before the first
+# request. It is put to sleep again after a minute without one.
 
 variable "doze" {
   description = "Path of the doze program, whose built-in application is run"
@@ -35,7 +36,7 @@ job "hello" {
     }
 
     # No update block: Nomad's own default works. A wake then begins a deployment, and Nomad
-    # does not scale a job during one, so a group cannot fall asleep again within the first
+    # does not scale a job during one, so the group cannot fall asleep again within the first
     # twelve seconds or so. multi.nomad.hcl shows when to write one.
 
     task "app" {
