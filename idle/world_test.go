@@ -34,7 +34,10 @@ type world struct {
 	seen              []idle.Transition
 }
 
-var errRefused = errors.New("connection refused")
+var (
+	errRefused = errors.New("connection refused")
+	errReset   = errors.New("connection reset")
+)
 
 func policy() idle.Policy {
 	return idle.Policy{
@@ -43,6 +46,7 @@ func policy() idle.Policy {
 	}
 }
 
+// newWorld runs a loop with one group; end it with stop.
 func newWorld(t *testing.T, p idle.Policy, observed int) *world {
 	t.Helper()
 	w := &world{t: t, boot: 120 * time.Millisecond, call: 10 * time.Millisecond,
@@ -51,13 +55,17 @@ func newWorld(t *testing.T, p idle.Policy, observed int) *world {
 	w.count.Store(int32(observed))
 	w.up.Store(observed > 0)
 	w.group = w.add(idle.GroupID{Namespace: "default", Job: "shop", Group: "web"}, p, observed)
-	ctx, cancel := context.WithCancel(t.Context())
-	w.end = cancel
-	go func() { w.done <- w.loop.Run(ctx) }()
+	w.run()
 	if observed > 0 {
 		w.group.SetTargets(target())
 	}
 	return w
+}
+
+func (w *world) run() {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	w.end = cancel
+	go func() { w.done <- w.loop.Run(ctx) }()
 }
 
 func (w *world) add(id idle.GroupID, p idle.Policy, observed int) *idle.Group {
@@ -177,36 +185,27 @@ func (w *world) request(ctx context.Context, served time.Duration) error {
 	time.Sleep(served)
 	if !w.up.Load() {
 		w.killed.Add(1)
-		return errors.New("connection reset")
+		return errReset
 	}
 	return nil
 }
 
+// path returns the states passed through so far.
+func (w *world) path() []idle.State {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var states []idle.State
+	for _, t := range w.seen {
+		states = append(states, t.To)
+	}
+	return states
+}
+
+// state fails the test unless the group has come to rest in want.
 func (w *world) state(want idle.State) {
 	w.t.Helper()
 	synctest.Wait()
 	if got := w.group.Status().State; got != want {
 		w.t.Errorf("state is %v, want %v", got, want)
 	}
-}
-
-// field case 18, field case 19, field case 23
-func TestLoop_fiveHundredRequestsWhileAsleep_wakeOnceAndAreAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, policy(), 0)
-		var clients sync.WaitGroup
-		for range 500 {
-			clients.Go(func() {
-				if err := w.request(t.Context(), time.Millisecond); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		clients.Wait()
-		if n := w.wakes.Load(); n != 1 {
-			t.Errorf("%d wakes, want 1", n)
-		}
-		w.state(idle.Ready)
-		w.stop()
-	})
 }
