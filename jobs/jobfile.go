@@ -146,16 +146,7 @@ func (f *jobFile) sorted() Diagnostics {
 		}
 	}
 	slices.SortStableFunc(f.found, func(a, b Diagnostic) int {
-		return cmp.Compare(f.lineOf(a), f.lineOf(b))
+		return cmp.Compare(f.line(a.Path), f.line(b.Path))
 	})
 	return f.found
-}
-
-func (f *jobFile) lineOf(d Diagnostic) int {
-	if d.Path != "" {
-		return f.line(d.Path)
-	}
-	var line int
-	fmt.Sscanf(strings.TrimPrefix(d.Pos, f.name), ":%d", &line) // no number: line 0
-	return line
 }

@@ -12,10 +12,10 @@ import (
 // scaling reads a group's scaling block; of the policy, the doze block alone is evaluated.
 func (r *jobReader) scaling(s scoped, at place) *nomad.ScalingPolicy {
 	scaling := &nomad.ScalingPolicy{
-		Min: r.bound(s, at.under("min"), 0),
-		Max: r.bound(s, at.under("max"), maxCount),
+		Min: r.bound(s, "min", at, 0),
+		Max: r.bound(s, "max", at, maxCount),
 	}
-	if on, ok := r.known(s, at.under("enabled")).(bool); ok {
+	if on, ok := r.known(s, "enabled", at).(bool); ok {
 		scaling.Enabled = &on
 	}
 	policy, ok := s.first("policy")
@@ -39,16 +39,16 @@ func (r *jobReader) scaling(s scoped, at place) *nomad.ScalingPolicy {
 	return scaling
 }
 
-// bound reads scaling.min or scaling.max, whichever at names. One that cannot be read is
-// reported here and taken as fine, so that it is not reported again.
-func (r *jobReader) bound(s scoped, at place, fine int64) *int64 {
-	v := r.known(s, at)
+// bound reads scaling.min or scaling.max. One that cannot be read is reported here and
+// taken as fine, so that it is not reported again.
+func (r *jobReader) bound(s scoped, name string, at place, fine int64) *int64 {
+	v := r.known(s, name, at)
 	if v == nil {
 		return nil
 	}
 	n, before := int(fine), len(at.to.found)
 	if !absent(v) {
-		numberValue{&n, 0, maxCount}.read(at, v)
+		numberValue{&n, 0, maxCount}.read(at.under(name), v)
 	}
 	if len(at.to.found) > before {
 		return &fine
@@ -56,14 +56,14 @@ func (r *jobReader) bound(s scoped, at place, fine int64) *int64 {
 	return new(int64(n))
 }
 
-// known evaluates the attribute that at names and reports where it cannot.
-func (r *jobReader) known(s scoped, at place) any {
-	attr := attribute(s.body, at.path[strings.LastIndex(at.path, " ")+1:])
+// known evaluates an attribute of the block at at and reports where it cannot.
+func (r *jobReader) known(s scoped, name string, at place) any {
+	attr := attribute(s.body, name)
 	if attr == nil {
 		return nil
 	}
-	r.mark(at.path, attr.Range)
-	return r.tree(attr.Expr, s.scope, at)
+	r.mark(at.under(name).path, attr.Range)
+	return r.tree(attr.Expr, s.scope, at.under(name))
 }
 
 // policy reads the body of a policy block.

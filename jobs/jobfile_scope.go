@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -65,9 +66,7 @@ func localsOf(body hcl.Body, scope *hcl.EvalContext) map[string]cty.Value {
 	waiting := map[string]*hcl.Attribute{}
 	for _, b := range blocksIn(body, "locals") {
 		attrs, _ := b.Body.JustAttributes()
-		for name, attr := range attrs {
-			waiting[name] = attr
-		}
+		maps.Copy(waiting, attrs)
 	}
 	known := map[string]cty.Value{}
 	for progress := true; progress; {

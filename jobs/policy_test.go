@@ -235,3 +235,25 @@ func TestClamp_anyCount_liesWithinOneAndMax(t *testing.T) {
 		}
 	}
 }
+
+// Whatever stands where something else belongs is told, and nothing panics.
+func TestParsePolicy_wrongShapeAtAnyKey_isTold(t *testing.T) {
+	scalars := []any{true, 1.5, -1, "", "${x}", "??"}
+	nested := []any{
+		map[string]any{"??": 1}, []any{[]any{}}, []any{map[string]any{"??": nil}}, []any{1},
+	}
+	wrong := map[string][]any{
+		"route": scalars, "probe": scalars, "ignore": scalars,
+		"idle_after": nested, "min_awake": nested, "wake_timeout": nested,
+		"wake_count": nested, "drain_delay": nested, "port": nested, "waiting": nested,
+		"on_timeout": nested, "max_held": nested,
+	}
+	for key := range wrong {
+		for _, v := range append(wrong[key], nested...) {
+			_, ds := jobs.ParsePolicy([]any{map[string]any{key: v}}, shape())
+			if len(ds) == 0 || !strings.HasPrefix(ds[0].Path, doze+" > "+key) {
+				t.Errorf("%s = %v: got %v", key, v, ds)
+			}
+		}
+	}
+}

@@ -44,14 +44,12 @@ func labelsOf(at place, v any) []labelledBlock {
 	var found []labelledBlock
 	for _, item := range list {
 		keys, isMap := item.(map[string]any)
-		if !isMap {
-			if !absent(item) {
-				at.fault("must be a block with a label, not "+describe(item),
-					`write probe "http" { path = "/healthz" }`)
-			}
-			continue
-		}
-		if len(keys) == 0 {
+		switch _, skipped := item.(unevaluated); {
+		case skipped:
+		case !isMap:
+			at.fault("must be a block with a label, not "+describe(item),
+				`write probe "http" { path = "/healthz" }`)
+		case len(keys) == 0:
 			at.fault("has no label", `write probe "http" {}, probe "tcp" {} or probe "grpc" {}`)
 		}
 		for _, label := range slices.Sorted(maps.Keys(keys)) {
@@ -64,7 +62,8 @@ func labelsOf(at place, v any) []labelledBlock {
 // probe reads the block as a probe; nil where there is no such kind.
 func (l labelledBlock) probe() *healthgate.ProbeConfig {
 	here := l.at.under(l.label)
-	keys := probeSchema(l.label, &healthgate.ProbeConfig{})
+	cfg := &healthgate.ProbeConfig{Kind: l.label}
+	keys := probeSchema(l.label, cfg)
 	switch {
 	case l.label == "exec":
 		here.fault("would run a command of the job on Doze's own machine",
@@ -79,9 +78,8 @@ func (l labelledBlock) probe() *healthgate.ProbeConfig {
 			didYouMean(l.label, []string{"http", "tcp", "grpc"}))
 		return nil
 	}
-	cfg := &healthgate.ProbeConfig{Kind: l.label}
 	if b, ok := oneBlock(here, l.body); ok {
-		probeSchema(l.label, cfg).read(b)
+		keys.read(b)
 	}
 	reportInvalid(here, cfg)
 	return cfg
