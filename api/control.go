@@ -45,16 +45,16 @@ type ControlConfig struct {
 func (c ControlConfig) Validate() error {
 	var errs []error
 	if c.Loop == nil {
-		errs = append(errs, errors.New("Loop: the groups' loop is required"))
+		errs = append(errs, errors.New("no Loop: it has the groups"))
 	}
 	if c.Journal == nil {
-		errs = append(errs, errors.New("Journal: the journal of transitions is required"))
+		errs = append(errs, errors.New("no Journal: it has the transitions"))
 	}
 	if c.Auth == nil {
-		errs = append(errs, errors.New("Auth: an authorizer is required; Open{} on loopback"))
+		errs = append(errs, errors.New("no Auth: it decides who may call; Open{} where ValidateListen allows it"))
 	}
 	if _, err := newHosts(c.AllowedHosts); err != nil {
-		errs = append(errs, fmt.Errorf("AllowedHosts: %w", err))
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -72,10 +72,21 @@ func parseCommand(mediaType string, body []byte) (cmd wire.Command, p *wire.Prob
 		}
 	}
 	if err != nil {
-		return cmd, problem(badBody, fmt.Sprintf("it is not a command in JSON: %v", err),
+		return cmd, problem(badBody, "it is not a command in JSON: "+jsonFault(err),
 			`send {"reason": "deploy check"}, or no body at all`)
 	}
 	return cmd, checkReason(cmd.Reason)
+}
+
+// jsonFault words an error of encoding/json for somebody who does not see our types.
+func jsonFault(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if wrong.Field == "" {
+			return fmt.Sprintf("it must be an object, not %s", wrong.Value)
+		}
+		return fmt.Sprintf("%s must be a %s, not %s", wrong.Field, wrong.Type, wrong.Value)
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
 // checkReason keeps what goes into histories and logs on one short line.

@@ -56,9 +56,8 @@ func (c *control) readGroup(w http.ResponseWriter, r *call) error {
 		Targets: viewTargets(r.group.Gate().Members()),
 		History: []wire.Transition{},
 	}
-	now := time.Now()
 	for _, t := range r.group.Status().History {
-		detail.History = append(detail.History, viewTransition(t, now))
+		detail.History = append(detail.History, viewTransition(t))
 	}
 	return writeJSON(w, http.StatusOK, detail)
 }

@@ -17,7 +17,7 @@ func TestNewControl_emptyConfig_namesEverythingThatIsMissing(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"Loop:", "Journal:", "Auth:", `AllowedHosts: cannot allow host "*.example.com"`} {
+	for _, want := range []string{"no Loop", "no Journal", "no Auth", `cannot allow host "*.example.com"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
 		}
@@ -143,7 +143,7 @@ func TestControl_health_answersBeforeEveryRule(t *testing.T) {
 func TestControl_history_saysWhyItIsAwake(t *testing.T) {
 	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		w.add(webID, quickPolicy)
-		if why := w.group(webID).Why; why != "asleep: found so" {
+		if why := w.group(webID).Why; why != "asleep: found in this state" {
 			t.Errorf("at first: %q", why)
 		}
 		into[wire.Outcome](t, w.do("POST", webID.WakePath()+"?wait=5s", `{"reason":"deploy check"}`), 200)
@@ -175,7 +175,8 @@ func TestControl_failedWake_givesTheReasonEverywhere(t *testing.T) {
 		if p.Type != wire.ProblemWakeFailed || !strings.Contains(p.Detail, reason) {
 			t.Errorf("answered %+v", p)
 		}
-		if p.Wake == nil || !strings.Contains(p.Wake.Error, reason) || p.Wake.Phases[0].Name != "place" {
+		if p.Wake == nil || !strings.Contains(p.Wake.Error, reason) || p.Wake.Phases[0].Name != "place" ||
+			time.Duration(p.Wake.Took) != 10*time.Millisecond {
 			t.Errorf("wake %+v", p.Wake)
 		}
 		got := w.group(webID)

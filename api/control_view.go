@@ -33,7 +33,7 @@ func viewGroup(s idle.Status, diagnostics []wire.Diagnostic, now time.Time) wire
 		RetryAt:      wire.Time{Time: s.RetryAt},
 		Leases:       viewLeases(s.Leases),
 		Wakes:        s.Wakes,
-		LastWake:     viewWake(s.LastWake, now),
+		LastWake:     viewWake(s.LastWake, wakeEnd(s, now)),
 		Error:        s.Err,
 		Diagnostics:  diagnostics,
 	}
@@ -59,7 +59,7 @@ func viewTargets(members []healthgate.MemberStatus) []wire.Target {
 	return list
 }
 
-func viewTransition(t idle.Transition, now time.Time) wire.Transition {
+func viewTransition(t idle.Transition) wire.Transition {
 	return wire.Transition{
 		ID:         wire.ID(t.Group),
 		From:       wire.State(t.From.String()),
@@ -69,6 +69,6 @@ func viewTransition(t idle.Transition, now time.Time) wire.Transition {
 		Generation: uint64(t.Generation),
 		Depth:      depthWord(t.Depth),
 		Error:      t.Err,
-		Wake:       viewWake(t.Wake, now),
+		Wake:       viewWake(t.Wake, t.At),
 	}
 }

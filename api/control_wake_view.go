@@ -7,8 +7,10 @@ import (
 	"doze/idle"
 )
 
-// viewWake is the record of a wake with its phases; nil where there is none.
-func viewWake(w *idle.Wake, now time.Time) *wire.Wake {
+// viewWake is the record of a wake with its phases; nil where there is none. end is the
+// moment at which a wake that is not ready failed, or now while it is under way; zero: it is
+// not known.
+func viewWake(w *idle.Wake, end time.Time) *wire.Wake {
 	if w == nil {
 		return nil
 	}
@@ -19,7 +21,7 @@ func viewWake(w *idle.Wake, now time.Time) *wire.Wake {
 		Placed:     wire.Time{Time: w.Placed},
 		Booted:     wire.Time{Time: w.Booted},
 		Ready:      wire.Time{Time: w.Ready},
-		Phases:     viewPhases(w, now),
+		Phases:     viewPhases(w, end),
 		Error:      w.Err,
 	}
 	for _, p := range view.Phases {
@@ -29,10 +31,8 @@ func viewWake(w *idle.Wake, now time.Time) *wire.Wake {
 }
 
 // viewPhases tells where a wake's time went. A point that was passed over because a later
-// one was seen first counts as reached with it; the phase that a wake is in lasts until now,
-// the one that a failed wake ended in is given without a duration, since the record does not
-// hold the moment of the failure.
-func viewPhases(w *idle.Wake, now time.Time) []wire.Phase {
+// one was seen first counts as reached with it.
+func viewPhases(w *idle.Wake, end time.Time) []wire.Phase {
 	points := []struct {
 		name string
 		at   time.Time
@@ -43,20 +43,26 @@ func viewPhases(w *idle.Wake, now time.Time) []wire.Phase {
 	}
 	phases, begun := []wire.Phase{}, w.Started
 	for _, p := range points {
-		if p.at.IsZero() {
-			return append(phases, openPhase(p.name, now.Sub(begun), w.Err != ""))
+		reached := !p.at.IsZero()
+		took := max(firstSet(p.at, end).Sub(begun), 0)
+		phases = append(phases, wire.Phase{Name: p.name, Took: wire.Duration(took), Done: reached})
+		if !reached {
+			break
 		}
-		took := wire.Duration(max(p.at.Sub(begun), 0))
-		phases, begun = append(phases, wire.Phase{Name: p.name, Took: took, Done: true}), p.at
+		begun = p.at
 	}
 	return phases
 }
 
-func openPhase(name string, lasted time.Duration, failed bool) wire.Phase {
-	if failed {
-		lasted = 0
+// wakeEnd is until when the last wake of a group has lasted; see viewWake.
+func wakeEnd(s idle.Status, now time.Time) time.Time {
+	switch s.State {
+	case idle.Waking:
+		return now
+	case idle.Failed:
+		return s.Since
 	}
-	return wire.Phase{Name: name, Took: wire.Duration(max(lasted, 0))}
+	return time.Time{}
 }
 
 // firstSet is the first time that is not zero.

@@ -15,7 +15,7 @@ func why(s idle.Status, now time.Time) string {
 	case idle.Ready:
 		return whyAwake(s, now)
 	case idle.Waking:
-		return "waking: " + wakeCause(s) + inFlight(s, "; ", "wait")
+		return "waking: caused by " + wakeCause(s) + inFlight(s, "; ", "wait")
 	case idle.Draining:
 		return "about to sleep: " + enteredBecause(s, idle.Draining)
 	case idle.Sleeping:
@@ -69,7 +69,7 @@ func enteredBecause(s idle.Status, to idle.State) string {
 			return s.History[i].Cause
 		}
 	}
-	return "found so"
+	return "found in this state"
 }
 
 func wakeCause(s idle.Status) string {

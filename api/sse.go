@@ -105,7 +105,7 @@ func (s *eventStream) append(out *strings.Builder, e journalEntry) error {
 	if err != nil || !readable {
 		return err // nobody can tell: the client asks again from here
 	}
-	event := wire.Event{EventID: e.id, Transition: viewTransition(e.Transition, e.At)}
+	event := wire.Event{EventID: e.id, Transition: viewTransition(e.Transition)}
 	return writeEvent(out, wire.EventTransition, e.id, event)
 }
 

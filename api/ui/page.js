@@ -60,8 +60,8 @@ async function reload() {
     showAll();
     if (!following) start();
   } catch (error) {
-    connection("lost", "no answer from doze");
-    tell(error);
+    connection("lost", "no answer from doze, trying again …");
+    if (error.problem) tell(error);
   }
 }
 
@@ -241,7 +241,8 @@ function fillWake(figure, wake) {
   figure.hidden = !wake;
   if (!wake) return;
   const outcome = wake.error ? "Last wake failed" : wake.ready ? "Last wake" : "This wake";
-  figure.querySelector("figcaption").textContent = `${outcome}: ${took(wake.took)}`;
+  figure.querySelector("figcaption").textContent =
+    milliseconds(wake.took) ? `${outcome}: ${took(wake.took)}` : outcome;
   const bar = figure.querySelector(".bar");
   bar.replaceChildren(...wake.phases.map((p) => {
     const part = element("span", "", p.done ? p.name : `${p.name} undone`);
@@ -262,8 +263,8 @@ function milliseconds(duration) {
 
 function took(duration) {
   const ms = milliseconds(duration);
-  if (ms < 10) return `${ms.toFixed(1)} ms`;
-  return ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 1000) return `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
+  return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
 }
 
 function showDiagnostics(list) {

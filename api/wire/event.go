@@ -48,7 +48,8 @@ type Phase struct {
 	// Name is "place" (until a target was known), "boot" (until it accepted a connection)
 	// or "probe" (until it passed its probe).
 	Name string `json:"name"`
-	// Took is how long it took; for a phase that is not done, how long it has lasted.
+	// Took is how long it took; for a phase that is not done, how long it has lasted until
+	// now or until the wake failed (0s where that is not known any more).
 	Took Duration `json:"took"`
 	// Done is false for the phase that the wake is in, or in which it failed.
 	Done bool `json:"done"`
