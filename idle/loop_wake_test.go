@@ -110,6 +110,7 @@ func TestLoop_wakeFails_isCachedWithBackoffAndReason(t *testing.T) {
 		if err := w.request(t.Context(), 0); err != nil {
 			t.Error(err)
 		}
+		synctest.Wait()
 		if s := w.group.Status(); s.Err != "" || s.State != idle.Ready {
 			t.Errorf("after success: %s, err %q", s.State, s.Err)
 		}
@@ -151,7 +152,7 @@ func TestLoop_wakeCommandWhileFailureIsCached_triesAtOnce(t *testing.T) {
 func TestLoop_targetComesUpAfterTheTimeout_makesReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, policy(), 0)
-		w.boot = 15 * time.Second // the wake timeout is 10 s
+		w.slow(w.call, 15*time.Second) // the wake timeout is 10 s
 		failed := w.requestFails(time.Second)
 		if failed.Wake.Placed.IsZero() || !failed.Wake.Ready.IsZero() {
 			t.Errorf("wake is %+v", failed.Wake)
@@ -170,7 +171,7 @@ func TestLoop_wakeTimesOutFailOpen_admitsUnverified(t *testing.T) {
 		p := policy()
 		p.FailOpen = true
 		w := newWorld(t, p, 0)
-		w.boot = time.Hour
+		w.slow(w.call, time.Hour)
 		start := time.Now()
 		w.group.Acquire()
 		if err := w.group.Await(t.Context(), "request"); err != nil {

@@ -22,7 +22,6 @@ type world struct {
 	end   context.CancelFunc
 	done  chan error
 
-	boot, call    time.Duration // from Wake to listening; how long Wake and Sleep take
 	wakes, sleeps atomic.Int32
 	count         atomic.Int32
 	calls         atomic.Int32 // under way now
@@ -30,6 +29,7 @@ type world struct {
 	killed        atomic.Int32 // requests that the application's end broke
 
 	mu                sync.Mutex
+	boot, call        time.Duration // from Wake to listening; how long Wake and Sleep take
 	wakeErr, sleepErr error
 	seen              []idle.Transition
 }
@@ -104,17 +104,17 @@ func (w *world) Wake(ctx context.Context, _ healthgate.Generation) error {
 	w.enter()
 	defer w.calls.Add(-1)
 	w.wakes.Add(1)
-	if err := sleepCtx(ctx, w.call); err != nil {
+	w.mu.Lock()
+	call, boot, err := w.call, w.boot, w.wakeErr
+	w.mu.Unlock()
+	if err := sleepCtx(ctx, call); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	err := w.wakeErr
-	w.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	w.count.Store(1)
-	time.AfterFunc(w.boot, func() { w.up.Store(w.count.Load() > 0) })
+	time.AfterFunc(boot, func() { w.up.Store(w.count.Load() > 0) })
 	w.group.SetTargets(target())
 	return nil
 }
@@ -123,18 +123,18 @@ func (w *world) Sleep(ctx context.Context, _ healthgate.Generation, _ idle.Depth
 	w.enter()
 	defer w.calls.Add(-1)
 	w.sleeps.Add(1)
-	if err := sleepCtx(ctx, w.call/2); err != nil {
+	w.mu.Lock()
+	call, err := w.call, w.sleepErr
+	w.mu.Unlock()
+	if err := sleepCtx(ctx, call/2); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	err := w.sleepErr
-	w.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	w.count.Store(0)
 	w.up.Store(false)
-	return sleepCtx(ctx, w.call/2)
+	return sleepCtx(ctx, call/2)
 }
 
 // enter fails the test when two calls for one group overlap.
@@ -148,6 +148,13 @@ func (w *world) fail(wake, sleep error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wakeErr, w.sleepErr = wake, sleep
+}
+
+// slow sets how long a call and the application's start take.
+func (w *world) slow(call, boot time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.call, w.boot = call, boot
 }
 
 func sleepCtx(ctx context.Context, d time.Duration) error {
