@@ -41,7 +41,7 @@ func (a *arrival) await(ctx context.Context) error {
 		}
 		a.missing, unplaced = progress(alive), nil
 	}
-	return fmt.Errorf("%s: %w", a.missing, errors.Join(context.Cause(ctx), err))
+	return fmt.Errorf("%w: %s", context.Cause(ctx), a.missing)
 }
 
 // evaluated waits until Nomad's scheduler has dealt with the count, and returns why not

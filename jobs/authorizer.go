@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	// ErrToken: the caller sent no token, or one that Nomad does not know or that has
-	// expired.
+	// ErrToken: the caller sent no token, or something that is none. Of a token that is
+	// unknown or has expired Nomad says no more than of one that may not: ErrForbidden.
 	ErrToken = errors.New("Nomad does not accept the token")
 	// ErrForbidden: the caller's token may not do that with the job.
 	ErrForbidden = errors.New("the token may not do that with this job")
@@ -166,7 +166,7 @@ func (a *Authorizer) judge(ctx context.Context, what string, err error, harmless
 	switch {
 	case err == nil, code == harmless && !looksLikeHTML(body):
 		return nil
-	case code == http.StatusForbidden && strings.Contains(body, "token"):
+	case code >= http.StatusBadRequest && strings.Contains(body, "token"):
 		return fmt.Errorf("%w: %s", ErrToken, body)
 	case code == http.StatusForbidden:
 		return ErrForbidden

@@ -16,6 +16,7 @@ type catalog struct {
 	sink    Sink
 	jobs    map[idle.GroupID]*job // by namespace and job
 	index   uint64                // of the last listing
+	latest  uint64                // the highest that any job was seen at
 }
 
 // job is one job that has a scaling block.
@@ -41,27 +42,31 @@ func (c *catalog) group(id idle.GroupID) *group {
 	return j.groups[id.Group]
 }
 
-// known returns which version of each job is known.
-func (c *catalog) known() map[idle.GroupID]stamp {
-	known := make(map[idle.GroupID]stamp, len(c.jobs))
+// known returns which version of each job is known, and the index that Nomad has certainly
+// reached.
+func (c *catalog) known() (jobs map[idle.GroupID]stamp, reached uint64) {
+	jobs, reached = make(map[idle.GroupID]stamp, len(c.jobs)), c.latest
 	for id, j := range c.jobs {
-		known[id] = j.stamp
+		jobs[id] = j.stamp
+		for _, g := range j.groups {
+			reached = max(reached, g.written)
+		}
 	}
-	return known
+	return jobs, reached
 }
 
 // relist takes a complete listing for the truth. It was read from the leader and after
 // everything that was seen so far, so it is believed even where its indexes are lower:
 // then Nomad was restored from a snapshot.
 func (c *catalog) relist(l *listing, now time.Time) {
-	if l.index < c.index {
+	if l.index < l.reached {
 		c.forgetIndexes()
 	}
 	cause := "found by looking again"
 	if c.index == 0 {
 		cause = "found at start"
 	}
-	c.index = l.index
+	c.index, c.latest = l.index, l.index
 	listed := l.same
 	for _, j := range l.changed {
 		id := idle.GroupID{Namespace: deref(j.Namespace), Job: deref(j.ID)}
@@ -82,7 +87,7 @@ func (c *catalog) relist(l *listing, now time.Time) {
 func (c *catalog) forgetIndexes() {
 	for _, j := range c.jobs {
 		for _, g := range j.groups {
-			g.written, g.floor, g.listed = 0, 0, 0
+			g.written, g.floor, g.listed, g.lastUpAt = 0, 0, 0, 0
 		}
 	}
 }
@@ -115,6 +120,7 @@ func allocationOf(stub *nomad.AllocationListStub) allocation {
 func (c *catalog) jobEvent(e event, j *nomad.Job, deleted bool) {
 	id := idle.GroupID{Namespace: deref(j.Namespace), Job: deref(j.ID)}
 	known := c.jobs[id]
+	c.latest = max(c.latest, e.Index)
 	switch {
 	case e.Index <= c.index || known != nil && e.Index <= known.seen:
 		return
@@ -148,7 +154,7 @@ func (c *catalog) putJob(id idle.GroupID, read *nomad.Job, cause string) {
 	found := map[string]bool{}
 	for _, tg := range read.TaskGroups {
 		managed, wrong := ReadGroup(read, tg)
-		all = append(all, wrong...)
+		all = appendNew(all, wrong)
 		if managed != nil {
 			found[managed.ID.Group] = true
 			c.putGroup(j, managed, cause)
@@ -162,10 +168,21 @@ func (c *catalog) putJob(id idle.GroupID, read *nomad.Job, cause string) {
 	c.diagnose(id, j, all)
 }
 
+// appendNew leaves out what was said before: what is wrong with a job is wrong with each of
+// its groups.
+func appendNew(all, more Diagnostics) Diagnostics {
+	for _, d := range more {
+		if !slices.Contains(all, d) {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
 // leftAlone says why a group of a job that goes on is no longer managed.
 func leftAlone(ds Diagnostics, name string) string {
 	for _, d := range ds {
-		if d.Group.Group == name {
+		if d.Group.Group == name || d.Group.Group == "" {
 			return "its policy is wrong: " + d.String()
 		}
 	}

@@ -139,28 +139,15 @@ func (c client) scale(ctx context.Context, id idle.GroupID,
 }
 
 // register submits the job again, provided that nobody has changed it since it was read.
-// The source it was submitted with stays attached to it.
 func (c client) register(ctx context.Context,
 	job *nomad.Job) (*nomad.JobRegisterResponse, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, errNoAnswer)
 	defer cancel()
 	opts := &nomad.RegisterOptions{
 		EnforceIndex: true,
-		ModifyIndex:  *job.JobModifyIndex,
-		Submission:   c.submission(ctx, job),
+		ModifyIndex:  deref(job.JobModifyIndex),
 	}
-	q := (&nomad.WriteOptions{Namespace: *job.Namespace}).WithContext(ctx)
+	q := (&nomad.WriteOptions{Namespace: deref(job.Namespace)}).WithContext(ctx)
 	resp, _, err := c.api.Jobs().RegisterOpts(job, opts, q)
-	return resp, c.explain(ctx, "register job "+quoted(*job.ID), err)
-}
-
-// submission returns the source of the job's current version, nil where Nomad has none or
-// won't show it: the job can do without.
-func (c client) submission(ctx context.Context, job *nomad.Job) *nomad.JobSubmission {
-	q := (&nomad.QueryOptions{Namespace: *job.Namespace}).WithContext(ctx)
-	sub, _, err := c.api.Jobs().Submission(*job.ID, int(*job.Version), q)
-	if err != nil {
-		return nil
-	}
-	return sub
+	return resp, c.explain(ctx, "register job "+quoted(deref(job.ID)), err)
 }

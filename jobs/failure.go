@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,18 +87,19 @@ func taskFailure(stub *nomad.AllocationListStub, left time.Duration) string {
 // hopeless returns the event that says why a task did not start or ended, when it won't be
 // started again within left; nil while there is hope.
 func hopeless(events []*nomad.TaskEvent, left time.Duration) *nomad.TaskEvent {
-	var bad *nomad.TaskEvent
+	var bad, ended *nomad.TaskEvent
 	for _, e := range events {
 		switch {
 		case e == nil:
-		case neverRan(e), e.Type == nomad.TaskTerminated && exitCode(e) != "0":
+		case neverRan(e):
 			bad = e
 		case e.Type == nomad.TaskStarted:
-			bad = nil
-		case e.Type == nomad.TaskRestarting && bad != nil && !neverRan(bad):
-			if startDelay(e) < left {
-				bad = nil
-			}
+			bad, ended = nil, nil
+		case e.Type == nomad.TaskTerminated:
+			ended = e
+		case e.Type == nomad.TaskNotRestarting,
+			e.Type == nomad.TaskRestarting && startDelay(e) >= left:
+			bad = cmp.Or(bad, ended)
 		}
 	}
 	return bad
@@ -112,13 +114,6 @@ func neverRan(e *nomad.TaskEvent) bool {
 		return true
 	}
 	return false
-}
-
-func exitCode(e *nomad.TaskEvent) string {
-	if code, ok := e.Details["exit_code"]; ok {
-		return code
-	}
-	return strconv.Itoa(e.ExitCode)
 }
 
 func startDelay(e *nomad.TaskEvent) time.Duration {

@@ -35,8 +35,8 @@ type stamp struct{ created, modified uint64 }
 
 // listing is a complete look at Nomad: every job that has a scaling block and runs.
 type listing struct {
-	namespaces []string // asked; "*" is every one that the token may read
-	known      map[idle.GroupID]stamp
+	known   map[idle.GroupID]stamp // before it was taken
+	reached uint64                 // the index that Nomad had certainly reached then
 
 	index       uint64                      // what happened up to it is in the listing
 	allocsIndex uint64                      // the same for allocs
@@ -45,18 +45,17 @@ type listing struct {
 	allocs      []*nomad.AllocationListStub // alive, of all jobs, with resources
 }
 
-// list takes a complete look. Jobs that are as known says are not read again.
-func (c client) list(ctx context.Context, namespaces []string,
-	known map[idle.GroupID]stamp) (*listing, error) {
+// take takes a complete look at the namespaces; "*" is every one that the token may read.
+// Jobs that are as known says are not read again.
+func (l *listing) take(ctx context.Context, c client, namespaces []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, listWithin, errNoAnswer)
 	defer cancel()
-	l := &listing{namespaces: namespaces, known: known, same: map[idle.GroupID]bool{}}
 	for _, ns := range namespaces {
 		if err := l.addNamespace(ctx, c, ns); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return l, nil
+	return nil
 }
 
 func (l *listing) addNamespace(ctx context.Context, c client, ns string) error {

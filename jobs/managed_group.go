@@ -47,10 +47,11 @@ func (g *group) observe(sink Sink) {
 	}
 	cause := fmt.Sprintf("count changed from %d to %d", g.told, g.Count)
 	g.told = g.Count
-	if g.Count > 0 && !g.waking {
-		g.floor = 0
-	}
 	sink.Observe(g.ID, idle.Observation{Count: g.Count, Cause: cause})
+	if g.Count > 0 && !g.waking {
+		g.floor, g.targets = 0, nil // what sleeps forgets its targets
+		g.declare(sink)
+	}
 }
 
 // settle notes the outcome of a scale call: what is older is no news from now on. What our

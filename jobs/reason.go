@@ -33,20 +33,21 @@ func (c client) explain(ctx context.Context, what string, err error) error {
 	code, body := answered(err)
 	switch {
 	case code == http.StatusForbidden:
-		return fmt.Errorf("cannot %s: %s: %w", what, deniedWords(what, body), err)
+		return fmt.Errorf("cannot %s: %s: %w", what, deniedWords(what, body),
+			&saidError{code, body, err})
 	case code == http.StatusNotFound && !looksLikeHTML(body):
-		return fmt.Errorf("cannot %s: %w: %w", what, errGone, err)
+		return fmt.Errorf("cannot %s: %w: %w", what, errGone, &saidError{code, body, err})
 	case code != 0 && !looksLikeHTML(body):
 		return fmt.Errorf("cannot %s: Nomad says: %w", what, &saidError{code, body, err})
 	case code != 0 || notJSON(err):
 		return fmt.Errorf("cannot %s: what answers at %s is not Nomad's API; check "+
-			"NOMAD_ADDR: %w", what, c.api.Address(), err)
+			"NOMAD_ADDR: %w", what, c.api.Address(), &saidError{code, "", err})
 	}
 	return fmt.Errorf("cannot %s: cannot reach Nomad at %s: %w", what, c.api.Address(),
 		netError(err))
 }
 
-// saidError is an error answer of Nomad, in Nomad's own words.
+// saidError is an error answer in its own words, or by its status where those won't help.
 type saidError struct {
 	code int
 	body string
@@ -54,10 +55,13 @@ type saidError struct {
 }
 
 func (e *saidError) Error() string {
-	if e.body == "" {
-		return http.StatusText(e.code)
+	switch {
+	case e.body != "":
+		return e.body
+	case e.code != 0:
+		return fmt.Sprintf("status %d", e.code)
 	}
-	return e.body
+	return e.err.Error()
 }
 
 func (e *saidError) Unwrap() error { return e.err }
@@ -96,23 +100,35 @@ var capabilities = []struct{ what, capability string }{
 	{"list the scaling policies", "list-scaling-policies, or list-jobs and read-job"},
 }
 
-// deniedWords says why Nomad refused, and which capability the token seems to lack.
+// deniedWords says why Nomad refused. It tells neither an expired nor an unknown token from
+// one that lacks a capability (2.0.5), so the capability is named that would be needed.
 func deniedWords(what, body string) string {
-	switch {
-	case strings.Contains(body, "token expired"):
-		return "the Nomad token has expired; give Doze a new one"
-	case strings.Contains(body, "token not found"):
-		return "Nomad does not know the token (revoked, expired or mistyped); " +
-			"check NOMAD_TOKEN"
-	case strings.Contains(body, "registration disabled"):
+	if strings.Contains(body, "registration") {
 		return "the cluster's scheduler rejects job registration for this token"
 	}
+	need := "read-job"
 	for _, c := range capabilities {
 		if strings.HasPrefix(what, c.what) {
-			return "the Nomad token lacks the capability " + c.capability
+			need = c.capability
+			break
 		}
 	}
-	return "the Nomad token lacks the capability read-job"
+	return "the Nomad token lacks the capability " + need + ", or is no longer valid"
+}
+
+// tokenWords says what is wrong with Doze's own token itself; "": nothing that is seen.
+func (c client) tokenWords(ctx context.Context) string {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, errNoAnswer)
+	defer cancel()
+	_, _, err := c.api.ACLTokens().Self((&nomad.QueryOptions{}).WithContext(ctx))
+	code, body := answered(err)
+	switch {
+	case strings.Contains(body, "expired"):
+		return "; the Nomad token has expired: give Doze a new one"
+	case code == http.StatusForbidden, strings.Contains(body, "token"):
+		return "; Nomad does not know the token (NOMAD_TOKEN): revoked or mistyped?"
+	}
+	return ""
 }
 
 // isConflict: somebody else changed the job between reading and writing it.

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	nomad "github.com/hashicorp/nomad/api"
@@ -39,7 +40,7 @@ func (w *workload) askUp(ctx context.Context, k known) (asked, error) {
 			return a, err
 		}
 		if !sleep(ctx, step) {
-			return a, errors.Join(context.Cause(ctx), err)
+			return a, fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 	}
 }
@@ -121,7 +122,7 @@ func (w *workload) askDown(ctx context.Context) (asked, error) {
 			return a, err
 		}
 		if !sleep(ctx, step) {
-			return a, errors.Join(context.Cause(ctx), err)
+			return a, fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 	}
 }

@@ -34,17 +34,20 @@ func (w *Watcher) follow(ctx context.Context) {
 		if time.Since(began) > lastPause {
 			pause = backoff{} // it lived
 		}
-		if ctx.Err() != nil || !pause.wait(ctx, w.outcome(err)) {
+		if ctx.Err() != nil || !pause.wait(ctx, w.outcome(ctx, err)) {
 			return
 		}
 	}
 }
 
 // outcome notes how a session ended; a renewal is no trouble, and needs no pause.
-func (w *Watcher) outcome(err error) (renew bool) {
+func (w *Watcher) outcome(ctx context.Context, err error) (renew bool) {
 	if errors.Is(err, errNamespaces) {
 		w.log.Info("renewing the event stream", "reason", err)
 		return true
+	}
+	if isRefusal(err) {
+		err = fmt.Errorf("%w%s", err, w.client.tokenWords(ctx))
 	}
 	w.become(err)
 	return false
@@ -74,7 +77,8 @@ func (s *session) run(ctx context.Context) error {
 		return err
 	}
 	s.readers.Go(func() { s.watchNamespaces(ctx) })
-	again := time.NewTimer(0)
+	s.list(ctx)
+	again := time.NewTimer(s.watcher.reconcile)
 	defer again.Stop()
 	for {
 		select {
@@ -83,8 +87,8 @@ func (s *session) run(ctx context.Context) error {
 		case <-again.C:
 			s.list(ctx)
 		case l := <-s.listing:
-			again.Reset(s.watcher.reconcile)
 			s.take(ctx, l)
+			again.Reset(s.watcher.reconcile)
 		case b := <-s.lines:
 			if s.busy {
 				s.held = append(s.held, b)
@@ -97,14 +101,14 @@ func (s *session) run(ctx context.Context) error {
 
 // list begins a complete listing.
 func (s *session) list(ctx context.Context) {
-	var known map[idle.GroupID]stamp
-	if err := s.watcher.do(ctx, func(c *catalog) { known = c.known() }); err != nil {
+	l := &listing{same: map[idle.GroupID]bool{}}
+	act := func(c *catalog) { l.known, l.reached = c.known() }
+	if err := s.watcher.do(ctx, act); err != nil {
 		return // the session has ended
 	}
 	s.busy = true
 	s.readers.Go(func() {
-		l, err := s.client.list(ctx, s.listScopes(), known)
-		if err != nil {
+		if err := l.take(ctx, s.client, s.listScopes()); err != nil {
 			s.ended(err)
 			return
 		}

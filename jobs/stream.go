@@ -12,14 +12,15 @@ import (
 
 // Nomad sends a heartbeat at once and then every 30 s.
 const (
-	firstLineWithin = 10 * time.Second
+	firstLineWithin = 3 * time.Second
 	nextLineWithin  = 75 * time.Second
 )
 
 var (
-	// errNotOpened: the stream ended before its first line, which is how Nomad refuses a
-	// subscription: status 200, then nothing (2.0.5), or 403.
-	errNotOpened = errors.New("the event stream ended before its first line")
+	// errNotOpened: the stream did not send its first line. Nomad 2.0.5 refuses a
+	// subscription with status 200 and then says nothing for as long as one listens;
+	// other versions answer 403, or end the stream.
+	errNotOpened = errors.New("the event stream does not begin; the token may lack read-job")
 	errSilent    = errors.New("the event stream went silent")
 )
 
@@ -48,8 +49,12 @@ const streamPath = "/v1/event/stream?topic=Job&topic=Allocation"
 func (c client) stream(ctx context.Context, namespace string, each func(batch) bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(firstLineWithin, func() { cancel(errSilent) })
-	defer watchdog.Stop()
+	watchdog := time.AfterFunc(callTimeout, func() { cancel(errNoAnswer) })
+	expect := func(within time.Duration, otherwise error) {
+		watchdog.Stop()
+		watchdog = time.AfterFunc(within, func() { cancel(otherwise) })
+	}
+	defer func() { watchdog.Stop() }()
 	what := "follow the events of namespace " + quoted(namespace)
 	q := (&nomad.QueryOptions{Namespace: namespace}).WithContext(ctx)
 	body, err := c.api.Raw().Response(streamPath, q)
@@ -57,8 +62,9 @@ func (c client) stream(ctx context.Context, namespace string, each func(batch) b
 		return c.explain(ctx, what, err)
 	}
 	defer body.Close()
+	expect(firstLineWithin, errNotOpened)
 	err = readLines(body, func(b batch) bool {
-		watchdog.Reset(nextLineWithin)
+		expect(nextLineWithin, errSilent)
 		return each(b)
 	})
 	return c.explain(ctx, what, err)

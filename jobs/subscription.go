@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,15 +14,20 @@ func (s *session) subscribe(ctx context.Context) error {
 	if s.watcher.namespaces != nil {
 		return s.openAll(ctx, s.watcher.namespaces, nil)
 	}
-	refused := s.open(ctx, "*")
-	if refused == nil || !isRefusal(refused) {
-		return refused
+	var refused error
+	if !s.watcher.narrow {
+		refused = s.open(ctx, "*")
+		if refused == nil || !isRefusal(refused) {
+			return refused
+		}
 	}
 	names, _, err := s.client.namespaces(ctx, 0)
 	if err != nil {
-		return errors.Join(refused, err)
+		return cmp.Or(refused, err)
 	}
-	return s.openAll(ctx, names, refused)
+	err = s.openAll(ctx, names, refused)
+	s.watcher.narrow = err == nil
+	return err
 }
 
 // isRefusal: the stream may have been refused for lack of rights.
@@ -42,7 +48,7 @@ func (s *session) openAll(ctx context.Context, names []string, refused error) er
 		case err == nil:
 			opened++
 		case isRefusal(err):
-			refused = errors.Join(refused, err)
+			refused = err
 		default:
 			return err
 		}

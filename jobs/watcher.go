@@ -38,6 +38,8 @@ type Watcher struct {
 	reconcile  time.Duration
 	log        *slog.Logger
 
+	narrow bool // owned by follow: the token may not follow every namespace at once
+
 	catalog *catalog            // owned by Run
 	inbox   chan func(*catalog) // what others want done with it
 	lock    sync.Mutex          // guards trouble
@@ -101,7 +103,7 @@ func (w *Watcher) become(trouble error) {
 	case trouble == nil && was != nil:
 		w.log.Info("following Nomad", "address", w.client.api.Address())
 	case trouble != nil && (was == nil || was == errStarting):
-		w.log.Warn("lost Nomad, trying again", "error", trouble)
+		w.log.Warn("cannot follow Nomad, trying again", "error", trouble)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	nomad "github.com/hashicorp/nomad/api"
 
@@ -17,7 +18,12 @@ type workload struct {
 	id      idle.GroupID
 }
 
+// lastWord is how long before the wake timeout Wake says what was still missing: after it
+// nobody listens.
+const lastWord = 50 * time.Millisecond
+
 var (
+	errOverdue = errors.New("the wake timeout is over")
 	errStopped = errors.New("the job is stopped; only `nomad job run` or `nomad job start` " +
 		"starts it again")
 	errNoGroup = errors.New("the job no longer has this group")
@@ -26,15 +32,17 @@ var (
 // Wake asks for the group's count where it is 0, then waits for a placement, whose
 // addresses the sink gets as soon as it is seen, and watches the tasks start. It returns
 // nil when Nomad says that they run, and an error in the operator's words as soon as it is
-// clear that they won't; the count stays as asked for, so that a later placement still
-// serves. When ctx ends first, the error says what was still missing. The caller may end
-// ctx as soon as a target has answered.
+// clear that they won't, or, at the policy's wake timeout, of what was still missing; the
+// count stays as asked for, so that a later placement still serves. The caller may end ctx
+// as soon as a target has answered.
 func (w *workload) Wake(ctx context.Context, _ healthgate.Generation) error {
 	known, err := w.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer w.end()
+	ctx, cancel := context.WithTimeoutCause(ctx, known.policy.WakeTimeout-lastWord, errOverdue)
+	defer cancel()
 	asked, err := w.askUp(ctx, known)
 	w.release(asked)
 	if err != nil {
