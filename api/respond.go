@@ -1,7 +1,6 @@
 package api
 
 import (
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -116,6 +115,6 @@ func (f refusal) write(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	_, err := io.WriteString(w, string(body))
+	_, err := w.Write(body)
 	return err
 }

@@ -1,0 +1,267 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"doze/api"
+	"doze/healthgate"
+	"doze/idle"
+)
+
+// The comparison with other proxies: DOZE_BENCH_PEERS=1 go test -run Peers -v ./api
+// prints requests a second with 32 connections and small answers, all in one run. Each
+// proxy is a process of its own in front of the same app, itself a process; wrk asks.
+// What is not installed is left out by name. DOZE_BENCH_SECONDS is how long each of three
+// rounds lasts (default 2).
+
+const roleVar = "DOZE_BENCH_ROLE" // what this binary is when it is started as a peer
+
+type peer struct {
+	name   string
+	config string   // a file; %[1]s listens there, %[2]s is the app, %[3]s a temporary directory
+	args   []string // {} is the config's path; none: this binary in the role of name
+}
+
+var peers = []peer{
+	{name: "gate"},
+	{name: "ReverseProxy"},
+	{name: "nginx", config: nginxConfig, args: []string{"nginx", "-e", "stderr", "-c", "{}"}},
+	{name: "haproxy", config: haproxyConfig, args: []string{"haproxy", "-db", "-f", "{}"}},
+	{name: "caddy", config: caddyConfig, args: []string{"caddy", "run", "--adapter", "caddyfile", "--config", "{}"}},
+}
+
+const nginxConfig = `
+daemon off; worker_processes auto; pid %[3]s/nginx.pid;
+events { worker_connections 4096; }
+http {
+  access_log off; keepalive_requests 100000000;
+  client_body_temp_path %[3]s; proxy_temp_path %[3]s; fastcgi_temp_path %[3]s;
+  uwsgi_temp_path %[3]s; scgi_temp_path %[3]s;
+  upstream app { server %[2]s; keepalive 128; keepalive_requests 100000000; }
+  server {
+    listen %[1]s;
+    location / {
+      proxy_pass http://app; proxy_http_version 1.1;
+      proxy_set_header Connection ""; proxy_set_header Host $host;
+      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+    }
+  }
+}
+`
+
+const haproxyConfig = `
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 30s
+  timeout server 30s
+  option forwardfor
+  http-reuse always
+frontend in
+  bind %[1]s
+  default_backend app
+backend app
+  server app %[2]s
+`
+
+const caddyConfig = `
+{
+	admin off
+	auto_https off
+}
+http://%[1]s {
+	reverse_proxy %[2]s
+}
+`
+
+func TestPeers(t *testing.T) {
+	if os.Getenv(roleVar) != "" {
+		playRole(t)
+		return
+	}
+	if os.Getenv("DOZE_BENCH_PEERS") == "" {
+		t.Skip("DOZE_BENCH_PEERS is not set: not comparing with other proxies")
+	}
+	if _, err := exec.LookPath("wrk"); err != nil {
+		t.Skip("wrk is not installed")
+	}
+	app := freeAddr(t)
+	startPeer(t, peer{name: "app"}, app, "")
+	names, addrs := []string{"direct"}, []string{app}
+	for _, p := range peers {
+		if p.args != nil {
+			if _, err := exec.LookPath(p.args[0]); err != nil {
+				t.Logf("%s is not installed: left out", p.name)
+				continue
+			}
+		}
+		addr := freeAddr(t)
+		startPeer(t, p, addr, app)
+		names, addrs = append(names, p.name), append(addrs, addr)
+	}
+	rates := make([][]float64, len(addrs))
+	for range 3 {
+		for i, addr := range addrs {
+			rates[i] = append(rates[i], wrk(t, addr))
+		}
+	}
+	report(t, names, rates)
+}
+
+func report(t *testing.T, names []string, rates [][]float64) {
+	var gate float64
+	median := map[string]float64{}
+	for i, name := range names {
+		slices.Sort(rates[i])
+		median[name] = rates[i][1]
+	}
+	gate = median["gate"]
+	for i, name := range names {
+		t.Logf("%-13s %8.0f/s  (%.0f-%.0f)  gate is %.2f x", name, median[name], rates[i][0],
+			rates[i][2], gate/median[name])
+	}
+}
+
+// wrk returns requests a second.
+func wrk(t *testing.T, addr string) float64 {
+	t.Helper()
+	seconds := os.Getenv("DOZE_BENCH_SECONDS")
+	if seconds == "" {
+		seconds = "2"
+	}
+	out, err := exec.Command("wrk", "-t2", "-c32", "-d"+seconds+"s", "http://"+addr+"/").Output()
+	if err != nil {
+		t.Fatalf("wrk: %v", err)
+	}
+	if strings.Contains(string(out), "Non-2xx") || strings.Contains(string(out), "Socket errors") {
+		t.Errorf("%s: %s", addr, out)
+	}
+	m := regexp.MustCompile(`Requests/sec:\s+([\d.]+)`).FindSubmatch(out)
+	rate, err := strconv.ParseFloat(string(m[1]), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rate
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// startPeer starts a process that is ended with the test.
+func startPeer(t *testing.T, p peer, addr, app string) {
+	t.Helper()
+	args := slices.Clone(p.args)
+	dir := t.TempDir()
+	if args == nil {
+		args = []string{os.Args[0], "-test.run=^TestPeers$"}
+	}
+	config := filepath.Join(dir, "config")
+	if err := os.WriteFile(config, fmt.Appendf(nil, p.config, addr, app, dir), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "{}", config)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), roleVar+"="+p.name+","+addr+","+app, "HOME="+dir)
+	cmd.Dir = dir
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		cmd.Wait()
+	})
+	for range 500 {
+		if res, err := http.Get("http://" + addr); err == nil && res.StatusCode == 200 {
+			res.Body.Close()
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s does not answer: %s", p.name, &output)
+}
+
+// playRole is a peer's process.
+func playRole(t *testing.T) {
+	role := strings.Split(os.Getenv(roleVar), ",")
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	server := &http.Server{}
+	switch role[0] {
+	case "app":
+		server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			io.WriteString(w, "hello, world")
+		})
+	case "ReverseProxy":
+		proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: role[2]})
+		proxy.Transport = &http.Transport{MaxIdleConnsPerHost: 128}
+		server.Handler = proxy
+	case "gate":
+		server = benchGate(t, ctx, role[2]).Server()
+	}
+	server.Addr = role[1]
+	context.AfterFunc(ctx, func() { server.Close() })
+	server.ListenAndServe()
+}
+
+// benchGate is a gate in front of one awake app.
+func benchGate(tb testing.TB, ctx context.Context, app string) *api.Gate {
+	loop := idle.NewLoop(idle.Config{})
+	go loop.Run(ctx)
+	awake := &fixedApp{addr: app}
+	group, err := loop.Add(idle.GroupConfig{ID: idle.GroupID{Job: "bench"}, Workload: awake,
+		Policy: idle.Policy{WakeTimeout: time.Minute}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	awake.group = group
+	routes := api.NewRoutes()
+	routes.Put(&api.Site{Group: group, Routes: []api.Route{{Hosts: []string{"127.0.0.1", appHost}}}})
+	gate, err := api.NewGate(api.GateConfig{Routes: routes})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return gate
+}
+
+// fixedApp runs by itself at one address.
+type fixedApp struct {
+	addr  string
+	group *idle.Group
+}
+
+func (a *fixedApp) Wake(context.Context, healthgate.Generation) error {
+	a.group.SetTargets([]healthgate.Target{{ID: "app", Addr: a.addr}})
+	return nil
+}
+
+func (a *fixedApp) Sleep(context.Context, healthgate.Generation, idle.Depth) error { return nil }
