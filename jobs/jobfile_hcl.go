@@ -96,7 +96,9 @@ func (r *jobReader) group(g scoped, job *nomad.Job) *nomad.TaskGroup {
 	r.mark(path+" > scaling", scaling.at)
 	to := &report{group: groupID(job, tg)}
 	tg.Scaling = r.scaling(scaling, place{path + " > scaling", to})
-	r.found = append(r.found, to.found...)
+	if optsIn(tg.Scaling) {
+		r.found = append(r.found, to.found...)
+	}
 	if n, ok := r.number(g, "count"); ok {
 		tg.Count = new(int(n))
 	}

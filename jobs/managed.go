@@ -24,18 +24,14 @@ type Managed struct {
 // not opt in (no scaling block, no doze block, or enabled = false). nil with Diagnostics:
 // it is misconfigured and left alone.
 func ReadGroup(job *nomad.Job, tg *nomad.TaskGroup) (*Managed, Diagnostics) {
-	if job == nil || tg == nil || tg.Scaling == nil {
-		return nil, nil
-	}
-	if enabled := tg.Scaling.Enabled; enabled != nil && !*enabled {
+	if job == nil || tg == nil || isOff(tg.Scaling) {
 		return nil, nil
 	}
 	shape := ShapeOf(job, tg)
-	doze, opted := tg.Scaling.Policy["doze"]
-	if !opted || doze == nil {
+	if !optsIn(tg.Scaling) {
 		return nil, misspelt(shape, tg.Scaling.Policy)
 	}
-	policy, problems := ParsePolicy(doze, shape)
+	policy, problems := ParsePolicy(tg.Scaling.Policy["doze"], shape)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -43,6 +39,14 @@ func ReadGroup(job *nomad.Job, tg *nomad.TaskGroup) (*Managed, Diagnostics) {
 		ID: shape.ID, Policy: policy, Min: shape.Min, Max: shape.Max, Count: countOf(tg),
 	}, nil
 }
+
+// isOff reports whether a scaling block is left out or disabled.
+func isOff(s *nomad.ScalingPolicy) bool {
+	return s == nil || s.Enabled != nil && !*s.Enabled
+}
+
+// optsIn reports whether a scaling block asks for Doze.
+func optsIn(s *nomad.ScalingPolicy) bool { return !isOff(s) && s.Policy["doze"] != nil }
 
 // misspelt reports a block that was probably meant to be the doze block. Other programs
 // have their own blocks in scaling.policy, so only a near miss counts.
