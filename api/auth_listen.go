@@ -17,7 +17,8 @@ func ValidateListen(addr string, auth Authorizer) error {
 	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return fmt.Errorf("cannot listen on %q: %w; write host:port, e.g. 127.0.0.1:4660", addr, err)
+		return fmt.Errorf("cannot listen on %q: %w; write host:port, e.g. 127.0.0.1:4660",
+			addr, err)
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil {
 		return fmt.Errorf("cannot listen on %q: %w", addr, err)

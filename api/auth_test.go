@@ -17,6 +17,9 @@ import (
 	"doze/idle"
 )
 
+// noID is a group that is not managed.
+var noID = wire.ID{Namespace: "default", Job: "none", Group: "none"}
+
 // denyAll knows nobody.
 type denyAll struct{}
 
@@ -27,7 +30,8 @@ func (denyAll) Authorize(context.Context, *http.Request, api.Verb, idle.GroupID)
 // namespaceAuth lets the token "reader" read the namespace prod, and "admin" do everything.
 type namespaceAuth struct{ down atomic.Bool }
 
-func (a *namespaceAuth) Authorize(_ context.Context, r *http.Request, do api.Verb, id idle.GroupID) error {
+func (a *namespaceAuth) Authorize(_ context.Context, r *http.Request, do api.Verb,
+	id idle.GroupID) error {
 	switch token := r.Header.Get("X-Nomad-Token"); {
 	case a.down.Load():
 		return errors.New("secret: nomad does not answer")
@@ -68,7 +72,7 @@ func TestAuth_tokenThatReadsOneNamespace_seesOnlyThat(t *testing.T) {
 			w.do("POST", prod.SleepPath(), "", reader...),
 			w.do("PUT", prod.LeasePath("x"), "", reader...),
 			w.do("DELETE", prod.LeasePath("x"), "", reader...),
-			w.do("GET", wire.ID{Namespace: "default", Job: "none", Group: "none"}.Path(), "", reader...),
+			w.do("GET", noID.Path(), "", reader...),
 		} {
 			if p := into[wire.Problem](t, refused, 403); p.Type != wire.ProblemForbidden {
 				t.Errorf("refused with %+v", p)
@@ -79,11 +83,11 @@ func TestAuth_tokenThatReadsOneNamespace_seesOnlyThat(t *testing.T) {
 }
 
 func TestAuth_noToken_isAskedForBeforeAnythingElseIsSaid(t *testing.T) {
-	inControlWorld(t, func(cfg *api.ControlConfig) { cfg.Auth = &namespaceAuth{} }, func(t *testing.T, w *controlWorld) {
+	inControlWorld(t, authBy(&namespaceAuth{}), func(t *testing.T, w *controlWorld) {
 		w.add(webID, quickPolicy)
 		for _, path := range []string{
 			"/v1/groups", "/v1/groups?nonsense=1", "/v1/events", "/v1/diagnostics", webID.Path(),
-			wire.ID{Namespace: "default", Job: "none", Group: "none"}.Path(),
+			noID.Path(),
 		} {
 			a := w.do("GET", path, "")
 			p := into[wire.Problem](t, a, 401)
@@ -97,7 +101,7 @@ func TestAuth_noToken_isAskedForBeforeAnythingElseIsSaid(t *testing.T) {
 func TestAuth_nobodyCanTell_is503AndTheReasonOnlyInTheLog(t *testing.T) {
 	auth := &namespaceAuth{}
 	auth.down.Store(true)
-	inControlWorld(t, func(cfg *api.ControlConfig) { cfg.Auth = auth }, func(t *testing.T, w *controlWorld) {
+	inControlWorld(t, authBy(auth), func(t *testing.T, w *controlWorld) {
 		a := w.do("GET", "/v1/groups", "", "X-Nomad-Token", "admin")
 		p := into[wire.Problem](t, a, 503)
 		if p.Type != wire.ProblemAuthUnavailable || strings.Contains(a.text, "secret") ||
@@ -116,7 +120,8 @@ func TestOpen_callerFromAnotherMachine_isRefused(t *testing.T) {
 		"192.0.2.7:1": api.ErrForbidden, "[2001:db8::1]:1": api.ErrForbidden,
 	} {
 		r := &http.Request{RemoteAddr: addr}
-		if err := (api.Open{}).Authorize(t.Context(), r, api.Write, idle.GroupID{}); !errors.Is(err, want) {
+		err := api.Open{}.Authorize(t.Context(), r, api.Write, idle.GroupID{})
+		if !errors.Is(err, want) {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}
@@ -149,21 +154,24 @@ func TestNewBearer_badFile_saysWhatToDo(t *testing.T) {
 	}{
 		"empty":          {"", 0o600, "there is no token in it; write one"},
 		"comments only":  {"# x\n\n", 0o600, "there is no token in it"},
-		"short":          {"ok\n", 0o600, "line 1: the token has 2 bytes and can be guessed; at least 16"},
+		"short":          {"ok\n", 0o600, "line 1: the token has 2 bytes and can be guessed"},
 		"second short":   {goodToken + "\nshort", 0o600, "line 2"},
 		"space":          {goodToken + " " + goodToken, 0o600, "has a space in it"},
-		"world-readable": {goodToken, 0o644, "every user of this machine can read or write it (mode 0644); do: chmod 600"},
+		"world-readable": {goodToken, 0o644, "can read or write it (mode 0644); do: chmod 600"},
 		"huge":           {strings.Repeat("x", 1<<17), 0o600, "larger than 65536 bytes"},
 	} {
 		_, err := api.NewBearer(writeToken(t, c.text, c.mode))
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "token file") {
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "token file") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := api.NewBearer(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	_, err := api.NewBearer(filepath.Join(t.TempDir(), "none"))
+	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
-	if _, err := api.NewBearer(t.TempDir()); err == nil || !strings.Contains(err.Error(), "regular file") {
+	_, err = api.NewBearer(t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "regular file") {
 		t.Errorf("directory: %v", err)
 	}
 }
@@ -174,8 +182,9 @@ func TestBearer_header_admitsOnlyTheToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for header, admitted := range map[string]bool{
-		"Bearer " + goodToken: true, "bearer  " + goodToken: true, "Bearer another-good-token": true,
-		"": false, "Bearer": false, "Bearer ": false, "Basic " + goodToken: false, goodToken: false,
+		"Bearer " + goodToken: true, "bearer  " + goodToken: true,
+		"Bearer another-good-token": true,
+		"":                          false, "Bearer": false, "Bearer ": false, "Basic " + goodToken: false, goodToken: false,
 		"Bearer # old": false, "Bearer " + goodToken + "x": false, "Bearer " + goodToken[1:]: false,
 	} {
 		r := &http.Request{Header: http.Header{"Authorization": {header}}}
@@ -216,8 +225,8 @@ func TestValidateListen_address_needsAuthenticationUnlessLoopback(t *testing.T) 
 	}
 	loopback := []string{"127.0.0.1:4660", "127.9.9.9:0", "[::1]:4660", "localhost:4660",
 		"LocalHost:4660", "doze.localhost:4660", "unix:/run/doze.sock", "/run/doze.sock"}
-	others := []string{":4660", "0.0.0.0:4660", "[::]:4660", "192.0.2.1:4660", "doze.example.com:4660",
-		"localhost.example.com:4660", "[::ffff:192.0.2.1]:4660"}
+	others := []string{":4660", "0.0.0.0:4660", "[::]:4660", "192.0.2.1:4660",
+		"doze.example.com:4660", "localhost.example.com:4660", "[::ffff:192.0.2.1]:4660"}
 	for _, addr := range slices.Concat(loopback, others) {
 		if err := api.ValidateListen(addr, b); err != nil {
 			t.Errorf("%s with a token: %v", addr, err)
@@ -232,8 +241,10 @@ func TestValidateListen_address_needsAuthenticationUnlessLoopback(t *testing.T) 
 			}
 		}
 	}
-	for _, addr := range []string{"", "127.0.0.1", "localhost:http:1", "127.0.0.1:99999", "127.0.0.1:nonsense"} {
-		if err := api.ValidateListen(addr, b); err == nil || !strings.Contains(err.Error(), "cannot listen on") {
+	for _, addr := range []string{"", "127.0.0.1", "localhost:http:1", "127.0.0.1:99999",
+		"127.0.0.1:nonsense"} {
+		err := api.ValidateListen(addr, b)
+		if err == nil || !strings.Contains(err.Error(), "cannot listen on") {
 			t.Errorf("%q: %v", addr, err)
 		}
 	}

@@ -51,7 +51,8 @@ func (c ControlConfig) Validate() error {
 		errs = append(errs, errors.New("no Journal: it has the transitions"))
 	}
 	if c.Auth == nil {
-		errs = append(errs, errors.New("no Auth: it decides who may call; Open{} where ValidateListen allows it"))
+		errs = append(errs, errors.New("no Auth: it decides who may call; "+
+			"Open{} where ValidateListen allows it"))
 	}
 	if _, err := newHosts(c.AllowedHosts); err != nil {
 		errs = append(errs, err)

@@ -127,8 +127,8 @@ func unescape(encoded map[string]string) (map[string]string, *wire.Problem) {
 }
 
 func notManaged(id idle.GroupID) *wire.Problem {
-	return problem(unknownGroup,
-		fmt.Sprintf("no group %q of job %q in namespace %q is managed", id.Group, id.Job, id.Namespace),
+	return problem(unknownGroup, fmt.Sprintf("no group %q of job %q in namespace %q is managed",
+		id.Group, id.Job, id.Namespace),
 		"GET "+wire.GroupsPath+" lists the managed groups",
 		"GET "+wire.DiagnosticsPath+" says why a group is left alone",
 		"a job's ID that holds slashes is written with %2F")

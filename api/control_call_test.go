@@ -34,7 +34,8 @@ func TestControl_head_answersLikeGetWithoutBody(t *testing.T) {
 		if a.status != 200 || a.text != "" || a.header.Get("Content-Type") != "application/json" {
 			t.Errorf("answered %d %q %v", a.status, a.text, a.header)
 		}
-		if a.header.Get("Cache-Control") != "no-store" || a.header.Get("X-Content-Type-Options") != "nosniff" {
+		if a.header.Get("Cache-Control") != "no-store" ||
+			a.header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("headers %v", a.header)
 		}
 	})
@@ -51,9 +52,13 @@ func TestControl_chunkedBody_isReadLikeAnyOther(t *testing.T) {
 			{webID.WakePath(), strings.Repeat("x", 1<<20), 413},
 			{webID.LeasePath("x"), "", 200}, {webID.LeasePath("x"), "{}", 400},
 		} {
-			method := map[bool]string{true: "PUT", false: "POST"}[strings.Contains(c.path, "/lease/")]
+			method := "POST"
+			if strings.Contains(c.path, "/lease/") {
+				method = "PUT"
+			}
 			body := struct{ *strings.Reader }{strings.NewReader(c.body)} // hides the length
-			r, err := http.NewRequestWithContext(t.Context(), method, "http://localhost"+c.path, body)
+			url := "http://localhost" + c.path
+			r, err := http.NewRequestWithContext(t.Context(), method, url, body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +75,8 @@ func TestControl_bodyNeverComes_isGivenUp(t *testing.T) {
 		w.add(webID, quickPolicy)
 		never, end := io.Pipe()
 		defer end.Close()
-		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://localhost"+webID.WakePath(), never)
+		url := "http://localhost" + webID.WakePath()
+		r, err := http.NewRequestWithContext(t.Context(), "POST", url, never)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,7 +77,8 @@ func (c *control) notReady(r *call, err error, wait time.Duration) *wire.Problem
 	var p *wire.Problem
 	switch failed, isFailed := errors.AsType[*idle.FailedError](err); {
 	case isFailed:
-		p = problem(wakeFailed, fmt.Sprintf("before the %s of ?wait= had passed: %s", wait, failed.Reason),
+		p = problem(wakeFailed,
+			fmt.Sprintf("before the %s of ?wait= had passed: %s", wait, failed.Reason),
 			fmt.Sprintf("requests try again in %s; this command tries again at once",
 				failed.RetryAfter.Round(time.Millisecond)))
 	case errors.Is(err, context.DeadlineExceeded):

@@ -31,7 +31,10 @@ type answer struct {
 	doc       string
 }
 
-const groupTemplate = wire.GroupsPath + "/{namespace}/{job}/{group}"
+const (
+	groupTemplate = wire.GroupsPath + "/{namespace}/{job}/{group}"
+	leaseTemplate = groupTemplate + "/lease/{name}"
+)
 
 // endpoints lists the whole API.
 func endpoints() []endpoint {
@@ -91,7 +94,7 @@ func writeEndpoints() []endpoint {
 		},
 		serve: (*control).sleepGroup,
 	}, {
-		id: "keepAwake", method: http.MethodPut, path: groupTemplate + "/lease/{name}", verb: Write,
+		id: "keepAwake", method: http.MethodPut, path: leaseTemplate, verb: Write,
 		doc: "Keep a group awake for a while, and wake it if it sleeps. The longest lease " +
 			"wins: a shorter one never shortens another, not even one of the same name.",
 		params: []parameter{forParam},
@@ -101,7 +104,7 @@ func writeEndpoints() []endpoint {
 		},
 		serve: (*control).keepAwake,
 	}, {
-		id: "dropLease", method: http.MethodDelete, path: groupTemplate + "/lease/{name}", verb: Write,
+		id: "dropLease", method: http.MethodDelete, path: leaseTemplate, verb: Write,
 		doc:     "Give a lease back. Giving back what is not there is no error.",
 		answers: []answer{{200, wire.LeaseOutcome{}, "", "There is no such lease any more."}},
 		serve:   (*control).dropLease,

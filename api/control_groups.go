@@ -72,7 +72,7 @@ func (c *control) view(g *idle.Group) wire.Group {
 func (c *control) listDiagnostics(w http.ResponseWriter, r *call) error {
 	list := wire.DiagnosticList{Diagnostics: []wire.Diagnostic{}}
 	for _, d := range c.Diagnostics() {
-		readable, err := c.mayRead(r, idle.GroupID{Namespace: d.Namespace, Job: d.Job, Group: d.Group})
+		readable, err := c.mayRead(r, diagnosed(d))
 		if err != nil {
 			return err
 		}
@@ -81,10 +81,14 @@ func (c *control) listDiagnostics(w http.ResponseWriter, r *call) error {
 		}
 	}
 	slices.SortStableFunc(list.Diagnostics, func(a, b wire.Diagnostic) int {
-		return compareIDs(wire.ID{Namespace: a.Namespace, Job: a.Job, Group: a.Group},
-			wire.ID{Namespace: b.Namespace, Job: b.Job, Group: b.Group})
+		return compareIDs(wire.ID(diagnosed(a)), wire.ID(diagnosed(b)))
 	})
 	return writeJSON(w, http.StatusOK, list)
+}
+
+// diagnosed names what a diagnostic is about; without Group it is the whole job.
+func diagnosed(d wire.Diagnostic) idle.GroupID {
+	return idle.GroupID{Namespace: d.Namespace, Job: d.Job, Group: d.Group}
 }
 
 // diagnosticIndex finds the diagnostics of a group, and those of its whole job.
@@ -93,8 +97,7 @@ type diagnosticIndex map[idle.GroupID][]wire.Diagnostic
 func indexDiagnostics(all []wire.Diagnostic) diagnosticIndex {
 	index := make(diagnosticIndex, len(all))
 	for _, d := range all {
-		id := idle.GroupID{Namespace: d.Namespace, Job: d.Job, Group: d.Group}
-		index[id] = append(index[id], d)
+		index[diagnosed(d)] = append(index[diagnosed(d)], d)
 	}
 	return index
 }

@@ -22,7 +22,8 @@ func TestLease_nobodyClicks_groupStaysAwakeForTwoHours(t *testing.T) {
 		}
 		time.Sleep(2*time.Hour - time.Second)
 		got := w.group(webID)
-		if got.State != wire.Ready || !strings.Contains(got.Why, `lease "open-tab" until 2000-01-01T02:00:00Z`) {
+		if got.State != wire.Ready ||
+			!strings.Contains(got.Why, `lease "open-tab" until 2000-01-01T02:00:00Z`) {
 			t.Errorf("after almost two hours: %s, %q", got.State, got.Why)
 		}
 		time.Sleep(6 * time.Minute)
@@ -46,13 +47,15 @@ func TestLease_shorterOne_neverShortensAnother(t *testing.T) {
 			{"a", "2h", 2 * time.Hour}, {"a", "1h", 2 * time.Hour}, {"a", "3h", 3 * time.Hour},
 			{"b", "1h", time.Hour},
 		} {
-			out := into[wire.LeaseOutcome](t, w.do("PUT", webID.LeasePath(c.name)+"?for="+c.lasts, ""), 200)
+			path := webID.LeasePath(c.name) + "?for=" + c.lasts
+			out := into[wire.LeaseOutcome](t, w.do("PUT", path, ""), 200)
 			if !out.Until.Equal(begun.Add(c.until)) {
 				t.Errorf("%s for %s ends at %s", c.name, c.lasts, out.Until)
 			}
 		}
 		saved := w.leases.of(webID)
-		if len(saved) != 2 || !saved["a"].Equal(begun.Add(3*time.Hour)) || !saved["b"].Equal(begun.Add(time.Hour)) {
+		if len(saved) != 2 || !saved["a"].Equal(begun.Add(3*time.Hour)) ||
+			!saved["b"].Equal(begun.Add(time.Hour)) {
 			t.Errorf("saved %v", saved)
 		}
 		out := into[wire.LeaseOutcome](t, w.do("DELETE", webID.LeasePath("a"), ""), 200)
@@ -71,7 +74,8 @@ func TestLease_cannotBeSaved_holdsAndWarns(t *testing.T) {
 		w.leases.err = errors.New("permission denied: scale-job")
 		w.add(webID, quickPolicy)
 		out := into[wire.LeaseOutcome](t, w.do("PUT", webID.LeasePath("x"), ""), 200)
-		if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "permission denied: scale-job") {
+		if len(out.Warnings) != 1 ||
+			!strings.Contains(out.Warnings[0], "permission denied: scale-job") {
 			t.Errorf("warned %q", out.Warnings)
 		}
 		if len(out.Group.Leases) != 1 {

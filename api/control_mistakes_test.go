@@ -151,7 +151,8 @@ func answerOne(t *testing.T, method string, target *url.URL, body string) {
 	loop := idle.NewLoop(idle.Config{OnTransition: journal.Record})
 	w := &controlWorld{t: t, loop: loop, groups: map[idle.GroupID]*fakeGroup{}}
 	w.add(webID, quickPolicy)
-	handler, err := api.NewControl(api.ControlConfig{Loop: loop, Journal: journal, Auth: api.Open{}})
+	cfg := api.ControlConfig{Loop: loop, Journal: journal, Auth: api.Open{}}
+	handler, err := api.NewControl(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ func TestNewControl_emptyConfig_namesEverythingThatIsMissing(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"no Loop", "no Journal", "no Auth", `cannot allow host "*.example.com"`} {
+	for _, want := range []string{"no Loop", "no Journal", "no Auth",
+		`cannot allow host "*.example.com"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
 		}
@@ -146,7 +147,8 @@ func TestControl_history_saysWhyItIsAwake(t *testing.T) {
 		if why := w.group(webID).Why; why != "asleep: found in this state" {
 			t.Errorf("at first: %q", why)
 		}
-		into[wire.Outcome](t, w.do("POST", webID.WakePath()+"?wait=5s", `{"reason":"deploy check"}`), 200)
+		a := w.do("POST", webID.WakePath()+"?wait=5s", `{"reason":"deploy check"}`)
+		into[wire.Outcome](t, a, 200)
 		got := w.group(webID)
 		last := got.History[len(got.History)-1]
 		if last.To != wire.Ready || last.Wake == nil || last.Wake.Cause != "command: deploy check" {
@@ -175,8 +177,8 @@ func TestControl_failedWake_givesTheReasonEverywhere(t *testing.T) {
 		if p.Type != wire.ProblemWakeFailed || !strings.Contains(p.Detail, reason) {
 			t.Errorf("answered %+v", p)
 		}
-		if p.Wake == nil || !strings.Contains(p.Wake.Error, reason) || p.Wake.Phases[0].Name != "place" ||
-			time.Duration(p.Wake.Took) != 10*time.Millisecond {
+		if p.Wake == nil || !strings.Contains(p.Wake.Error, reason) ||
+			p.Wake.Phases[0].Name != "place" || time.Duration(p.Wake.Took) != 10*time.Millisecond {
 			t.Errorf("wake %+v", p.Wake)
 		}
 		got := w.group(webID)

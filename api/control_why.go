@@ -33,7 +33,8 @@ func whyAwake(s idle.Status, now time.Time) string {
 		reasons = append(reasons, text)
 	}
 	for _, lease := range viewLeases(s.Leases) {
-		reasons = append(reasons, fmt.Sprintf("lease %q until %s", lease.Name, clock(lease.Until.Time)))
+		text := fmt.Sprintf("lease %q until %s", lease.Name, clock(lease.Until.Time))
+		reasons = append(reasons, text)
 	}
 	if len(reasons) == 0 && !s.LastActivity.IsZero() {
 		reasons = append(reasons, "last used "+ago(s.LastActivity, now))

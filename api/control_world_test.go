@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,8 +42,15 @@ var quickPolicy = idle.Policy{
 	WakeTimeout: time.Minute,
 }
 
+type controlTest func(*testing.T, *controlWorld)
+
+// authBy is a change of the config.
+func authBy(auth api.Authorizer) func(*api.ControlConfig) {
+	return func(cfg *api.ControlConfig) { cfg.Auth = auth }
+}
+
 // inControlWorld runs test in a bubble. change, if not nil, changes the config.
-func inControlWorld(t *testing.T, change func(*api.ControlConfig), test func(*testing.T, *controlWorld)) {
+func inControlWorld(t *testing.T, change func(*api.ControlConfig), test controlTest) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &controlWorld{
@@ -92,9 +98,10 @@ func (w *controlWorld) serve(handler http.Handler) (stop func()) {
 		}
 	})
 	transport := &http.Transport{DialContext: listener.dial}
-	w.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+	w.client = &http.Client{Transport: transport}
+	w.client.CheckRedirect = func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
-	}}
+	}
 	return func() {
 		transport.CloseIdleConnections()
 		if err := server.Close(); err != nil {
@@ -180,95 +187,6 @@ func into[T any](t *testing.T, a controlAnswer, status int) (v T) {
 func (w *controlWorld) group(id wire.ID) wire.GroupDetail {
 	w.t.Helper()
 	return into[wire.GroupDetail](w.t, w.do("GET", id.Path(), ""), 200)
-}
-
-// fakeGroup is a workload that is placed and boots in virtual time.
-type fakeGroup struct {
-	*idle.Group
-	placesAfter, bootsAfter time.Duration
-	wakeErr                 error
-
-	mu            sync.Mutex
-	wakes, sleeps int
-	bootsAt       time.Time // zero: it does not run
-}
-
-func (f *fakeGroup) Wake(ctx context.Context, _ healthgate.Generation) error {
-	f.mu.Lock()
-	f.wakes++
-	f.mu.Unlock()
-	select {
-	case <-time.After(f.placesAfter):
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if f.wakeErr != nil {
-		return f.wakeErr
-	}
-	f.run(time.Now().Add(f.bootsAfter))
-	f.SetTargets([]healthgate.Target{{ID: "alloc-1", Addr: "10.0.0.1:20001"}})
-	return nil
-}
-
-func (f *fakeGroup) Sleep(context.Context, healthgate.Generation, idle.Depth) error {
-	f.mu.Lock()
-	f.sleeps++
-	f.mu.Unlock()
-	f.run(time.Time{})
-	return nil
-}
-
-func (f *fakeGroup) run(bootsAt time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.bootsAt = bootsAt
-}
-
-func (f *fakeGroup) calls() (wakes, sleeps int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.wakes, f.sleeps
-}
-
-// dial is the network that probes see.
-func (f *fakeGroup) dial(context.Context, string, string) (net.Conn, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.bootsAt.IsZero() || time.Now().Before(f.bootsAt) {
-		return nil, syscall.ECONNREFUSED
-	}
-	here, there := net.Pipe()
-	_ = there.Close() // a tcp probe sends nothing
-	return here, nil
-}
-
-// fakeLeaseStore remembers what was saved last.
-type fakeLeaseStore struct {
-	err error
-
-	mu    sync.Mutex
-	saved map[idle.GroupID]map[string]time.Time
-	calls int
-}
-
-func (s *fakeLeaseStore) SaveLeases(_ context.Context, id idle.GroupID, leases map[string]time.Time) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls++
-	if s.err != nil {
-		return s.err
-	}
-	if s.saved == nil {
-		s.saved = map[idle.GroupID]map[string]time.Time{}
-	}
-	s.saved[id] = leases
-	return nil
-}
-
-func (s *fakeLeaseStore) of(id wire.ID) map[string]time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.saved[idle.GroupID(id)]
 }
 
 // controlListener is a listener of pipes.

@@ -19,8 +19,8 @@ func newHosts(names []string) (hosts, error) {
 	for _, name := range names {
 		host := hostOnly(name)
 		if host == "" || strings.ContainsAny(host, "*/ ") {
-			return nil, fmt.Errorf("cannot allow host %q: write a plain name, e.g. doze.example.com",
-				name)
+			return nil, fmt.Errorf("cannot allow host %q: write a plain name, "+
+				"e.g. doze.example.com", name)
 		}
 		h[host] = true
 	}

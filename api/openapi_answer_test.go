@@ -78,7 +78,8 @@ func (s *answerSchema) check(t *testing.T, r *http.Request, a controlAnswer) {
 
 func (s *answerSchema) operation(r *http.Request) (documentedOperation, bool) {
 	for template, operations := range s.Paths {
-		pattern := regexp.MustCompile(`\\{\w+\\}`).ReplaceAllString(regexp.QuoteMeta(template), "[^/]+")
+		quoted := regexp.QuoteMeta(template)
+		pattern := regexp.MustCompile(`\\{\w+\\}`).ReplaceAllString(quoted, "[^/]+")
 		if regexp.MustCompile("^" + pattern + "$").MatchString(r.URL.EscapedPath()) {
 			op, ok := operations[strings.ToLower(r.Method)]
 			return op, ok
@@ -113,7 +114,8 @@ func (s *answerSchema) wrongIn(shape answerShape, at string, value any) []string
 		if shape.Type == "array" {
 			var wrong []string
 			for i, item := range v {
-				wrong = append(wrong, s.wrongIn(*shape.Items, fmt.Sprintf("%s[%d]", at, i), item)...)
+				where := fmt.Sprintf("%s[%d]", at, i)
+				wrong = append(wrong, s.wrongIn(*shape.Items, where, item)...)
 			}
 			return wrong
 		}
@@ -133,7 +135,8 @@ func (s *answerSchema) wrongIn(shape answerShape, at string, value any) []string
 	return []string{fmt.Sprintf("%s is %T, not %s", at, value, shape.Type)}
 }
 
-func (s *answerSchema) wrongInObject(shape answerShape, at string, value map[string]any) (wrong []string) {
+func (s *answerSchema) wrongInObject(shape answerShape, at string,
+	value map[string]any) (wrong []string) {
 	for _, name := range shape.Required {
 		if _, there := value[name]; !there {
 			wrong = append(wrong, fmt.Sprintf("%s.%s is missing", at, name))

@@ -139,8 +139,8 @@ func (d *documentWriter) parameters(e endpoint) []any {
 func parameterSchema(p parameter) object {
 	switch p.kind {
 	case durationKind:
-		return object{"type": "string", "format": "duration", "description": "above zero, at most " +
-			p.most.String()}
+		return object{"type": "string", "format": "duration",
+			"description": "above zero, at most " + p.most.String()}
 	case flagKind:
 		return object{"type": "boolean"}
 	case stateKind:

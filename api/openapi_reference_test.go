@@ -120,7 +120,8 @@ The API listens on 127.0.0.1:4660. On any other address than a loopback one it a
 authentication and does not start without: a file of bearer tokens, or Nomad's own ACLs, by
 which the caller's token must itself be able to read, or to scale, the job. Listings and event
 streams leave out what the caller may not read. ` + "`/livez`" + ` and ` + "`/readyz`" + ` answer
-before every rule; ` + "`/metrics`" + `, ` + "`/v1/openapi.json`" + ` and the page itself need no token.
+before every rule; ` + "`/metrics`" + `, ` + "`/v1/openapi.json`" + ` and the page itself need
+no token.
 
 Requests must name this API by IP address, as localhost or under a configured host (421
 otherwise), and a browser may only write from the API's own page (403 otherwise). GET also
@@ -198,14 +199,15 @@ func writeProblems(b *strings.Builder) {
 }
 
 func writeShape(b *strings.Builder, name string, schema object) {
-	fmt.Fprintf(b, "### %s\n\n%s\n\n| field | type | |\n|---|---|---|\n", name, schema["description"])
-	required := fmt.Sprint(schema["required"]) + " "
+	fmt.Fprintf(b, "### %s\n\n%s\n\n", name, schema["description"])
+	b.WriteString("| field | type | |\n|---|---|---|\n")
+	required := schema["required"].([]any)
 	properties := schema["properties"].(object)
 	for _, field := range slices.Sorted(maps.Keys(properties)) {
 		p := properties[field].(object)
-		optional := ", optional"
-		if strings.Contains(strings.NewReplacer("[", " ", "]", " ").Replace(required), " "+field+" ") {
-			optional = ""
+		optional := ""
+		if !slices.Contains(required, any(field)) {
+			optional = ", optional"
 		}
 		fmt.Fprintf(b, "| `%s` | %s%s | %s |\n", field, typeOf(p), optional,
 			strings.ReplaceAll(fmt.Sprint(p["description"]), "|", "\\|"))

@@ -35,7 +35,7 @@ func (c *control) followEvents(w http.ResponseWriter, r *call) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	s := &eventStream{control: c, call: r, reader: reader, to: w, ctl: http.NewResponseController(w)}
+	s := &eventStream{control: c, call: r, reader: reader, to: w}
 	if err := s.run(); err != nil {
 		c.Log.Debug("event stream ended", "remote", r.RemoteAddr, "reason", err)
 	}
@@ -48,7 +48,6 @@ type eventStream struct {
 	call   *call
 	reader *journalReader
 	to     http.ResponseWriter
-	ctl    *http.ResponseController
 }
 
 // run sends until the client leaves, takes nothing, loses its right, or the journal closes.
@@ -127,14 +126,15 @@ func (s *eventStream) send(text string) error {
 	if text == "" {
 		return nil
 	}
-	err := s.ctl.SetWriteDeadline(time.Now().Add(streamWriteLimit))
+	ctl := http.NewResponseController(s.to)
+	err := ctl.SetWriteDeadline(time.Now().Add(streamWriteLimit))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	if _, err := s.to.Write([]byte(text)); err != nil {
 		return err
 	}
-	return s.ctl.Flush()
+	return ctl.Flush()
 }
 
 // writeEvent adds one event. JSON has no line breaks, so that data is one line.

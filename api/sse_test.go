@@ -1,11 +1,7 @@
 package api_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,84 +11,6 @@ import (
 	"doze/api/wire"
 	"doze/idle"
 )
-
-// eventReader is a client of GET /v1/events.
-type eventReader struct {
-	t      *testing.T
-	body   io.ReadCloser
-	lines  *bufio.Scanner
-	lastID string
-	header http.Header
-}
-
-func (w *controlWorld) follow(query, lastID string, headers ...string) *eventReader {
-	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), "GET", "http://localhost/v1/events"+query, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r.Header.Set("Last-Event-ID", lastID)
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	res, err := w.client.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
-		w.t.Fatalf("answered %d %v", res.StatusCode, res.Header)
-	}
-	return &eventReader{t: w.t, body: res.Body, lines: bufio.NewScanner(res.Body), lastID: lastID, header: res.Header}
-}
-
-// next returns the next event with data; ok is false at the stream's end.
-func (e *eventReader) next() (kind, data string, ok bool) {
-	for e.lines.Scan() {
-		field, value, _ := strings.Cut(e.lines.Text(), ": ")
-		switch {
-		case e.lines.Text() == "" && data != "":
-			return kind, data, true
-		case field == "id":
-			e.lastID = value
-		case field == "event":
-			kind = value
-		case field == "data":
-			data += value
-		}
-	}
-	return "", "", false
-}
-
-// transition expects a transition.
-func (e *eventReader) transition() wire.Event {
-	e.t.Helper()
-	kind, data, ok := e.next()
-	var event wire.Event
-	if err := json.Unmarshal([]byte(data), &event); err != nil || kind != wire.EventTransition || !ok {
-		e.t.Fatalf("%v: event %q: %s", err, kind, data)
-	}
-	if event.EventID != e.lastID {
-		e.t.Errorf("event_id %q, id %q", event.EventID, e.lastID)
-	}
-	return event
-}
-
-// reset expects a reset that says why.
-func (e *eventReader) reset(why string) {
-	e.t.Helper()
-	kind, data, _ := e.next()
-	if kind != wire.EventReset || !strings.Contains(data, why) {
-		e.t.Fatalf("event %q: %s, not a reset because %q", kind, data, why)
-	}
-}
-
-// record writes n transitions into the journal, numbered in Cause from first on.
-func (w *controlWorld) record(first, n int, id wire.ID) {
-	for i := range n {
-		w.journal.Record(idle.Transition{Group: idle.GroupID(id), From: idle.Asleep, To: idle.Waking,
-			At: time.Now(), Cause: fmt.Sprint(first + i)})
-	}
-}
 
 func TestEvents_wake_isToldTransitionByTransition(t *testing.T) {
 	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
@@ -104,7 +22,8 @@ func TestEvents_wake_isToldTransitionByTransition(t *testing.T) {
 		if first.From != wire.Asleep || first.To != wire.Waking || first.Cause != "command: test" {
 			t.Errorf("first %+v", first)
 		}
-		if second.To != wire.Ready || second.Wake == nil || second.Wake.Took == 0 || second.ID != webID {
+		if second.To != wire.Ready || second.Wake == nil || second.Wake.Took == 0 ||
+			second.ID != webID {
 			t.Errorf("second %+v", second)
 		}
 	})
@@ -254,13 +173,14 @@ func TestEvents_slowReader_isToldWhatItLost(t *testing.T) {
 
 func TestEvents_filters_leaveOutTheRestAndStillMoveOn(t *testing.T) {
 	other := wire.ID{Namespace: "prod", Job: "other", Group: "app"}
-	for _, query := range []string{"?namespace=prod", "?job=other", "?group=db&namespace=*", "?state=ready", "?namespace=prod&job=other"} {
+	for _, query := range []string{"?namespace=prod", "?job=other", "?group=db&namespace=*",
+		"?state=ready", "?namespace=prod&job=other"} {
 		inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 			events := w.follow(query, "")
 			defer events.body.Close()
 			w.record(1, 1, webID)
-			w.journal.Record(idle.Transition{Group: idle.GroupID{Namespace: "prod", Job: "other", Group: "db"},
-				To: idle.Ready, Cause: "wanted"})
+			wanted := idle.GroupID{Namespace: "prod", Job: "other", Group: "db"}
+			w.journal.Record(idle.Transition{Group: wanted, To: idle.Ready, Cause: "wanted"})
 			if e := events.transition(); e.Cause != "wanted" {
 				t.Errorf("%s let %+v pass", query, e)
 			}
@@ -301,7 +221,7 @@ func TestEvents_quietStream_beatsEveryFifteenSeconds(t *testing.T) {
 
 func TestEvents_callerMayNotReadGroup_neverHearsOfIt(t *testing.T) {
 	auth := &namespaceAuth{}
-	inControlWorld(t, func(cfg *api.ControlConfig) { cfg.Auth = auth }, func(t *testing.T, w *controlWorld) {
+	inControlWorld(t, authBy(auth), func(t *testing.T, w *controlWorld) {
 		events := w.follow("", "", "X-Nomad-Token", "reader")
 		defer events.body.Close()
 		w.record(1, 1, webID)
@@ -310,7 +230,7 @@ func TestEvents_callerMayNotReadGroup_neverHearsOfIt(t *testing.T) {
 			t.Errorf("heard of %+v", e)
 		}
 		synctest.Wait()
-		auth.down.Store(true) // nobody can tell any more: the stream ends, and goes on later from here
+		auth.down.Store(true) // nobody can tell any more: the stream ends, to go on later
 		w.record(3, 1, wire.ID{Namespace: "prod", Job: "web", Group: "app"})
 		if kind, data, ok := events.next(); ok {
 			t.Errorf("heard of %s %s", kind, data)
@@ -326,7 +246,7 @@ func TestEvents_callerMayNotReadGroup_neverHearsOfIt(t *testing.T) {
 
 func TestEvents_tokenIsTakenAway_streamEnds(t *testing.T) {
 	auth := &namespaceAuth{}
-	inControlWorld(t, func(cfg *api.ControlConfig) { cfg.Auth = auth }, func(t *testing.T, w *controlWorld) {
+	inControlWorld(t, authBy(auth), func(t *testing.T, w *controlWorld) {
 		events := w.follow("", "", "X-Nomad-Token", "reader")
 		defer events.body.Close()
 		begun := time.Now()
@@ -343,7 +263,8 @@ func TestEvents_tooManyStreams_are503(t *testing.T) {
 		for range 256 {
 			open = append(open, w.follow("", ""))
 		}
-		if p := into[wire.Problem](t, w.do("GET", "/v1/events", ""), 503); p.Type != wire.ProblemBusy {
+		p := into[wire.Problem](t, w.do("GET", "/v1/events", ""), 503)
+		if p.Type != wire.ProblemBusy {
 			t.Errorf("answered %+v", p)
 		}
 		for _, e := range open {

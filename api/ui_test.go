@@ -4,15 +4,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"doze/api"
 )
 
 func TestPage_needsNoTokenAndLoadsNothingFromElsewhere(t *testing.T) {
-	inControlWorld(t, func(cfg *api.ControlConfig) { cfg.Auth = denyAll{} }, func(t *testing.T, w *controlWorld) {
+	inControlWorld(t, authBy(denyAll{}), func(t *testing.T, w *controlWorld) {
 		page := w.do("GET", "/ui/", "")
 		policy := page.header.Get("Content-Security-Policy")
-		for _, rule := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"} {
+		for _, rule := range []string{"default-src 'none'", "script-src 'self'",
+			"frame-ancestors 'none'"} {
 			if !strings.Contains(policy, rule) {
 				t.Errorf("policy %q lacks %q", policy, rule)
 			}
@@ -29,7 +28,8 @@ func TestPage_needsNoTokenAndLoadsNothingFromElsewhere(t *testing.T) {
 		}
 		for _, file := range append(loaded, []string{"", "events.js"}) {
 			a := w.do("GET", "/ui/"+file[1], "")
-			if a.status != 200 || a.text == "" || a.header.Get("Content-Security-Policy") != policy {
+			if a.status != 200 || a.text == "" ||
+				a.header.Get("Content-Security-Policy") != policy {
 				t.Errorf("%s: %d %v", file[1], a.status, a.header)
 			}
 			if strings.Contains(a.text, "https://") {

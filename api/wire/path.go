@@ -34,7 +34,8 @@ func (id ID) String() string { return id.Namespace + "/" + id.Job + "/" + id.Gro
 
 // Path is where the group is read: GET.
 func (id ID) Path() string {
-	return GroupsPath + "/" + segment(id.Namespace) + "/" + segment(id.Job) + "/" + segment(id.Group)
+	return GroupsPath + "/" + segment(id.Namespace) + "/" + segment(id.Job) +
+		"/" + segment(id.Group)
 }
 
 // WakePath is where the group is woken: POST, optionally with ?wait=30s.

@@ -32,7 +32,8 @@ func TestDuration_json_isWhatParseDurationReads(t *testing.T) {
 	if err := json.Unmarshal(text, &p); err != nil || p.Took.String() != "1.5s" {
 		t.Errorf("read back as %s, %v", p.Took, err)
 	}
-	if err := json.Unmarshal([]byte(`{"took":"1.5"}`), &p); err == nil || !strings.Contains(err.Error(), `"1.5"`) {
+	err = json.Unmarshal([]byte(`{"took":"1.5"}`), &p)
+	if err == nil || !strings.Contains(err.Error(), `"1.5"`) {
 		t.Errorf("a duration without a unit: %v", err)
 	}
 }
@@ -46,7 +47,8 @@ func TestGroup_zeroValue_leavesOutWhatHasNotHappened(t *testing.T) {
 	if err := json.Unmarshal(text, &fields); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"since", "last_activity", "sleeps_at", "retry_at", "last_wake", "error", "depth"} {
+	for _, name := range []string{"since", "last_activity", "sleeps_at", "retry_at",
+		"last_wake", "error", "depth"} {
 		if _, there := fields[name]; there {
 			t.Errorf("%s is there: %s", name, text)
 		}
@@ -55,8 +57,9 @@ func TestGroup_zeroValue_leavesOutWhatHasNotHappened(t *testing.T) {
 
 // Every field of every shape has a snake_case name of its own.
 func TestShapes_names_areSnakeCase(t *testing.T) {
-	for _, shape := range []any{wire.Group{}, wire.GroupDetail{}, wire.Event{}, wire.Wake{}, wire.Target{},
-		wire.Outcome{}, wire.LeaseOutcome{}, wire.Diagnostic{}, wire.Problem{}, wire.Command{}, wire.Reset{}} {
+	for _, shape := range []any{wire.Group{}, wire.GroupDetail{}, wire.Event{}, wire.Wake{},
+		wire.Target{}, wire.Outcome{}, wire.LeaseOutcome{}, wire.Diagnostic{}, wire.Problem{},
+		wire.Command{}, wire.Reset{}} {
 		kind := reflect.TypeOf(shape)
 		for i := range kind.NumField() {
 			field := kind.Field(i)
