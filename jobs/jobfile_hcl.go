@@ -94,15 +94,15 @@ func (r *jobReader) group(g scoped, job *nomad.Job) *nomad.TaskGroup {
 		return tg
 	}
 	r.mark(path+" > scaling", scaling.at)
-	to := &report{group: groupID(job, tg)}
-	tg.Scaling = r.scaling(scaling, place{path + " > scaling", to})
+	at := place{path, &report{group: groupID(job, tg)}}
+	tg.Scaling = r.scaling(scaling, at.under("scaling"))
+	tg.Networks = r.networks(g, at)
 	if optsIn(tg.Scaling) {
-		r.found = append(r.found, to.found...)
+		r.found = append(r.found, at.to.found...)
 	}
 	if n, ok := r.number(g, "count"); ok {
 		tg.Count = new(int(n))
 	}
-	tg.Networks = r.networks(g)
 	tg.Services = r.services(g)
 	tasks, _ := g.inside("task", "name")
 	for _, task := range tasks {
@@ -111,17 +111,24 @@ func (r *jobReader) group(g scoped, job *nomad.Job) *nomad.TaskGroup {
 	return tg
 }
 
-// networks reads the labels of the group's ports.
-func (r *jobReader) networks(g scoped) []*nomad.NetworkResource {
+// networks reads the labels of the group's ports. Where there may be more than can be
+// known, it says so.
+func (r *jobReader) networks(g scoped, at place) []*nomad.NetworkResource {
 	var all []*nomad.NetworkResource
-	networks, _ := g.inside("network")
+	networks, vague := g.inside("network")
 	for _, n := range networks {
 		network := &nomad.NetworkResource{}
-		ports, _ := n.inside("port", "label")
+		ports, vaguePorts := n.inside("port", "label")
 		for _, p := range ports {
 			network.DynamicPorts = append(network.DynamicPorts, nomad.Port{Label: p.label()})
 		}
-		all = append(all, network)
+		all, vague = append(all, network), append(vague, vaguePorts...)
+	}
+	for _, dynamic := range vague {
+		here := at.under(fmt.Sprintf("dynamic %q", dynamic.label()))
+		r.mark(here.path, dynamic.at)
+		here.fault("for_each cannot be evaluated here",
+			"the group's ports are not known; give its variables defaults")
 	}
 	return all
 }

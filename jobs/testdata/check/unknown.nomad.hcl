@@ -45,6 +45,25 @@ job "shop" {
     }
   }
 
+  group "ports" {
+    network {
+      dynamic "port" {
+        for_each = var.groups
+        labels   = [port.value]
+        content {}
+      }
+    }
+    scaling {
+      min = 0
+      max = 1
+      policy {
+        doze {
+          port = "http"
+        }
+      }
+    }
+  }
+
   dynamic "group" {
     for_each = var.groups
     labels   = [group.value]
