@@ -45,9 +45,11 @@ func (c *control) wakeAndWait(w http.ResponseWriter, r *call, wait time.Duration
 		return writeJSON(w, http.StatusOK, wire.Outcome{Group: c.view(r.group),
 			Deadline: wire.Time{Time: deadline}, Waited: waited})
 	}
-	p := c.notReady(r, err, wait)
-	p.Deadline, p.Waited = wire.Time{Time: deadline}, waited
-	return p
+	err = c.notReady(r, err, wait)
+	if p, ok := errors.AsType[*wire.Problem](err); ok {
+		p.Deadline, p.Waited = wire.Time{Time: deadline}, waited
+	}
+	return err
 }
 
 // wakeUntilReady returns nil when the group's state is ready, not only its gate open: the
@@ -73,7 +75,7 @@ func (c *control) wakeUntilReady(ctx context.Context, r *call) error {
 
 // notReady tells a deadline of the caller's apart from the wake's own failure: two limits
 // are at work, and the answer names the one that was reached.
-func (c *control) notReady(r *call, err error, wait time.Duration) *wire.Problem {
+func (c *control) notReady(r *call, err error, wait time.Duration) error {
 	var p *wire.Problem
 	switch failed, isFailed := errors.AsType[*idle.FailedError](err); {
 	case isFailed:
@@ -85,7 +87,7 @@ func (c *control) notReady(r *call, err error, wait time.Duration) *wire.Problem
 		p = problem(wakeTimeout, fmt.Sprintf("not ready after %s, which is what ?wait= allowed: %v",
 			wait, err), "the wake goes on: ask again, or for longer")
 	default:
-		return problemOf(c.commandError(r, err))
+		return c.commandError(r, err)
 	}
 	group := c.view(r.group)
 	p.Group, p.Wake = &group, group.LastWake

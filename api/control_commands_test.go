@@ -125,8 +125,8 @@ func TestWake_callerLeaves_wakeGoesOn(t *testing.T) {
 		if got := w.group(webID); got.State != wire.Ready || got.InFlight != 0 {
 			t.Errorf("group %+v", got.Group)
 		}
-		if wakes, _ := f.calls(); wakes != 1 {
-			t.Errorf("%d wakes", wakes)
+		if wakes, _ := f.calls(); wakes != 1 || w.log.Len() > 0 {
+			t.Errorf("%d wakes; logged %s", wakes, w.log)
 		}
 	})
 }

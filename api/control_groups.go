@@ -15,23 +15,37 @@ import (
 func (c *control) listGroups(w http.ResponseWriter, r *call) error {
 	// The position is read first: a change that comes in between is in the list and in the
 	// events after it, never in neither.
-	list := wire.GroupList{Groups: []wire.Group{}, LastEventID: c.Journal.Position()}
-	now, diagnostics := time.Now(), indexDiagnostics(c.Diagnostics())
+	position := c.Journal.Position()
+	groups, err := c.readable(r)
+	if err != nil {
+		return err
+	}
+	list := groupList{groups: groups, states: r.args, position: position,
+		diagnostics: indexDiagnostics(c.Diagnostics()), now: time.Now()}
+	w.Header().Set("Content-Type", "application/json")
+	return list.write(w)
+}
+
+// readable lists the groups that pass the filters by name and that the caller may read, in
+// the order of their names.
+func (c *control) readable(r *call) ([]*idle.Group, error) {
+	var list []*idle.Group
 	for _, g := range c.Loop.Groups() {
-		if id := g.ID(); !r.args.matches(wire.ID(id)) {
+		if !r.args.matches(wire.ID(g.ID())) {
 			continue
 		}
-		readable, err := c.mayRead(r, g.ID())
+		may, err := c.mayRead(r, g.ID())
 		if err != nil {
-			return err
+			return nil, err
 		}
-		status := g.Status()
-		if readable && r.args.matchesState(wire.State(status.State.String())) {
-			list.Groups = append(list.Groups, viewGroup(status, diagnostics.of(status.ID), now))
+		if may {
+			list = append(list, g)
 		}
 	}
-	slices.SortFunc(list.Groups, func(a, b wire.Group) int { return compareIDs(a.ID, b.ID) })
-	return writeJSON(w, http.StatusOK, list)
+	slices.SortFunc(list, func(a, b *idle.Group) int {
+		return compareIDs(wire.ID(a.ID()), wire.ID(b.ID()))
+	})
+	return list, nil
 }
 
 func compareIDs(a, b wire.ID) int {

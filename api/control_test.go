@@ -151,8 +151,10 @@ func TestControl_history_saysWhyItIsAwake(t *testing.T) {
 		into[wire.Outcome](t, a, 200)
 		got := w.group(webID)
 		last := got.History[len(got.History)-1]
-		if last.To != wire.Ready || last.Wake == nil || last.Wake.Cause != "command: deploy check" {
-			t.Errorf("last transition %+v, wake %+v", last, last.Wake)
+		first := got.History[len(got.History)-2]
+		if last.To != wire.Ready || first.Cause != "command: deploy check" ||
+			got.LastWake.Cause != first.Cause {
+			t.Errorf("history %+v, last wake %+v", got.History, got.LastWake)
 		}
 		if len(got.Targets) != 1 || !got.Targets[0].Admitted || got.Targets[0].Verdict != wire.Up {
 			t.Errorf("targets %+v", got.Targets)

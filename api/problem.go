@@ -90,7 +90,7 @@ func problemOf(err error) *wire.Problem {
 	switch {
 	case errors.Is(err, ErrUnauthenticated):
 		return problem(unauthenticated, err.Error(),
-			"send the header “Authorization: Bearer <token>”")
+			"send “Authorization: Bearer <token>”, or X-Nomad-Token where Nomad's ACLs decide")
 	case errors.Is(err, ErrForbidden):
 		return problem(forbidden, err.Error())
 	case errors.Is(err, idle.ErrTooManyLeases):

@@ -17,7 +17,8 @@ type Transition struct {
 	Depth Depth `json:"depth,omitempty"`
 	// Error is the reason of a failure; left out otherwise.
 	Error string `json:"error,omitempty"`
-	// Wake is the record of the wake that ended with this transition; left out otherwise.
+	// Wake is the record of the wake that ended with this transition; left out otherwise, and
+	// in a group's history, where last_wake has the last one.
 	Wake *Wake `json:"wake,omitempty"`
 }
 
