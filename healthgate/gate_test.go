@@ -1,9 +1,11 @@
 package healthgate_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"runtime"
@@ -363,8 +365,6 @@ func TestGate_restart_probesWhatRunsBeforeAnythingIsSent(t *testing.T) {
 		if err != nil || took < 16*time.Second || took > 18*time.Second {
 			t.Errorf("admitted after %s, %v", took, err)
 		}
-		again := newScene(t, healthgate.GateConfig{})
-		again.net = s.net
 		restarted, err := healthgate.NewGate(healthgate.GateConfig{
 			Probe: healthgate.ProbeConfig{Kind: "http", Path: "/health", Dial: s.net.dial},
 		})
@@ -434,6 +434,63 @@ func TestGate_sharedLimit_boundsProbesOfAllGates(t *testing.T) {
 	})
 }
 
+// A callback may wait for whoever calls the gate, so it cannot run on the caller's goroutine.
+func TestGate_callback_runsBesideTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ready, gone := make(chan healthgate.Generation), make(chan *healthgate.Member)
+		g, err := healthgate.NewGate(healthgate.GateConfig{
+			Off:     true,
+			Probe:   healthgate.ProbeConfig{Dial: newNetwork(t).dial},
+			OnReady: func(gen healthgate.Generation) { ready <- gen },
+			OnGone:  func(m *healthgate.Member) { gone <- m },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		g.Arm(1)
+		g.Update(1, targets("app:1"))
+		g.Shut()
+		if gen := <-ready; gen != 1 {
+			t.Errorf("ready %d", gen)
+		}
+		if m := <-gone; m.Addr != "app:1" {
+			t.Errorf("gone: %v", m.Target)
+		}
+	})
+}
+
+func TestGate_changes_areLoggedOnceAndInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
+			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.LevelKey || a.Key == slog.MessageKey || a.Key == "target" {
+					return a
+				}
+				return slog.Attr{}
+			},
+		}))
+		s := newScene(t, healthgate.GateConfig{Log: log, Probe: healthgate.ProbeConfig{Fall: 1}})
+		s.wake(1, "app:1")
+		time.Sleep(time.Minute) // failing all the while
+		s.OpenAnyway(1)
+		s.net.answer("app:1")
+		time.Sleep(time.Minute)
+		s.net.refuse("app:1")
+		time.Sleep(time.Minute)
+		s.Close()
+		want := `level=WARN msg="failing open: targets are admitted that have not passed their probe"
+level=INFO msg="target is ready" target=id-app:1
+level=WARN msg="target is no longer ready" target=id-app:1
+level=WARN msg="no target is left"
+`
+		if out.String() != want {
+			t.Errorf("logged\n%s\nwant\n%s", out.String(), want)
+		}
+	})
+}
+
 func TestNewGate_badProbe_isAnError(t *testing.T) {
 	_, err := healthgate.NewGate(healthgate.GateConfig{Probe: healthgate.ProbeConfig{Kind: "icmp"}})
 	if _, ok := errors.AsType[*healthgate.FieldError](err); !ok {
@@ -454,6 +511,7 @@ func TestGate_asleep_isSmall(t *testing.T) {
 	gates := make([]*healthgate.Gate, groups)
 	var before, after runtime.MemStats
 	runtime.GC()
+	runtime.GC() // what pools still held
 	runtime.ReadMemStats(&before)
 	for i := range gates {
 		g, err := healthgate.NewGate(healthgate.GateConfig{Probe: healthgate.ProbeConfig{
@@ -469,7 +527,7 @@ func TestGate_asleep_isSmall(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if each := (after.HeapAlloc - before.HeapAlloc) / groups; each > 1024 {
+	if each := int64(after.HeapAlloc-before.HeapAlloc) / groups; each > 1024 {
 		t.Errorf("%d bytes a sleeping gate, want at most 1 KiB", each)
 	}
 	runtime.KeepAlive(gates)

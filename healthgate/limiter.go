@@ -6,7 +6,8 @@ import (
 )
 
 // Limiter bounds how many probes run at once; one may serve many gates. A nil Limiter
-// bounds nothing. Time spent waiting for a place does not count against a probe's timeout.
+// bounds nothing. Time spent waiting for a place does not count against a probe's timeout. A
+// target that hangs holds its place for the whole timeout, so leave room for such.
 type Limiter struct{ places chan struct{} }
 
 // NewLimiter returns a Limiter for n probes at once; below 1 it counts as 1.

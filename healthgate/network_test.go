@@ -18,11 +18,13 @@ type network struct {
 	open     map[string]*pipeListener
 	swallows map[string]bool
 	dials    map[string]int
+	taken    map[string]int // dials that were accepted
 }
 
 func newNetwork(t testing.TB) *network {
 	n := &network{
-		open: map[string]*pipeListener{}, swallows: map[string]bool{}, dials: map[string]int{},
+		open: map[string]*pipeListener{}, swallows: map[string]bool{},
+		dials: map[string]int{}, taken: map[string]int{},
 	}
 	t.Cleanup(func() {
 		for _, l := range n.open {
@@ -36,6 +38,9 @@ func (n *network) listen(addr string) *pipeListener {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	if old := n.open[addr]; old != nil {
+		old.Close()
+	}
 	n.open[addr] = l
 	return l
 }
@@ -62,6 +67,12 @@ func (n *network) dialled(addr string) int {
 	return n.dials[addr]
 }
 
+func (n *network) accepted(addr string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.taken[addr]
+}
+
 func (n *network) route(addr string) (l *pipeListener, swallowed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -82,6 +93,9 @@ func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, err
 	here, there := net.Pipe()
 	select {
 	case l.conns <- there:
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.taken[addr]++
 		return here, nil
 	case <-l.closed:
 		return nil, refused

@@ -47,13 +47,15 @@ func (p *Prober) Run(ctx context.Context, addr string, report func(Result)) {
 	newWatch(p, addr, report).run(ctx)
 }
 
-// once sends one probe and returns how long the target took.
-func (p *Prober) once(ctx context.Context, addr string, timeout time.Duration) (time.Duration, error) {
+// once sends one probe and says how long the target took.
+func (p *Prober) once(
+	ctx context.Context, addr string, timeout time.Duration,
+) (took time.Duration, err error) {
 	if err := p.limit.enter(ctx); err != nil {
 		return 0, err
 	}
 	defer p.limit.leave()
 	start := time.Now()
-	err := ask(ctx, p.probe, addr, timeout)
+	err = ask(ctx, p.probe, addr, timeout)
 	return time.Since(start), err
 }

@@ -48,7 +48,7 @@ func (r record) readyAt() time.Duration {
 	return -1
 }
 
-// field case 32: a target that is ready soon is not left waiting for the next interval.
+// field cases 22, 32: a target that is ready soon is not left waiting for the next interval.
 func TestProber_readyAfter120ms_isNoticedBefore150ms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

@@ -41,7 +41,8 @@ func parseStatusRange(item string) (statusRange, error) {
 func parseStatus(digits string) (int, error) {
 	code, err := strconv.ParseUint(digits, 10, 16)
 	if err != nil || len(digits) != 3 || code < 100 || code > 599 {
-		return 0, fmt.Errorf(`%q is not a status between 100 and 599; write e.g. "200,300-399"`, digits)
+		return 0, fmt.Errorf(
+			`%q is not a status between 100 and 599; write e.g. "200,300-399"`, digits)
 	}
 	return int(code), nil
 }

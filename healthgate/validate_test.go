@@ -28,7 +28,6 @@ func TestProbeConfig_host_mayBeNameOrAddressWithPort(t *testing.T) {
 }
 
 func TestProbeConfig_oneMistake_namesItsKey(t *testing.T) {
-	type cfg = healthgate.ProbeConfig
 	for want, c := range map[string]healthgate.ProbeConfig{
 		`kind: "icmp" is none of`:              {Kind: "icmp"},
 		`path: "healthz" must begin with "/"`:  {Kind: "http", Path: "healthz"},

@@ -73,6 +73,7 @@ func TestWaiter_openedBeforeTheSleep_waitsForTheNewGeneration(t *testing.T) {
 	})
 }
 
+// field case 24: a wake that cannot succeed is told to who waits, with the reason, at once.
 func TestWaiter_failedAfterThePlaceWasTaken_getsTheReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, healthgate.GateConfig{})
