@@ -47,7 +47,7 @@ func (b *Bearer) Authorize(_ context.Context, r *http.Request, _ Verb, _ idle.Gr
 	if err != nil {
 		return err
 	}
-	if !isOneOf(given, tokens) {
+	if !isAmong(given, tokens) {
 		return fmt.Errorf("%w: the bearer token is not one that doze knows",
 			ErrUnauthenticated)
 	}
@@ -62,9 +62,9 @@ func bearerToken(r *http.Request) (string, bool) {
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// isOneOf compares digests, so that neither content nor length shows in the time it takes,
+// isAmong compares digests, so that neither content nor length shows in the time it takes,
 // and always compares with all of them.
-func isOneOf(given string, tokens []string) bool {
+func isAmong(given string, tokens []string) bool {
 	want := sha256.Sum256([]byte(given))
 	found := 0
 	for _, token := range tokens {
