@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	nomad "github.com/hashicorp/nomad/api"
@@ -134,7 +135,9 @@ func (a *arrival) survey(ctx context.Context,
 func (a *arrival) tell(ctx context.Context, alive []*nomad.AllocationListStub,
 	index uint64) error {
 	var have []allocation
-	err := a.watcher.doGroup(ctx, a.id, func(g *group, _ Sink) { have = g.allocs })
+	err := a.watcher.doGroup(ctx, a.id, func(g *group, _ Sink) {
+		have = slices.Clone(g.allocs)
+	})
 	if err != nil {
 		return err
 	}

@@ -18,11 +18,11 @@ import (
 var (
 	// ErrToken: the caller sent no token, or something that is none. Of a token that is
 	// unknown or has expired Nomad says no more than of one that may not: ErrForbidden.
-	ErrToken = errors.New("Nomad does not accept the token")
+	ErrToken = errors.New("the token is not accepted by Nomad")
 	// ErrForbidden: the caller's token may not do that with the job.
 	ErrForbidden = errors.New("the token may not do that with this job")
 	// ErrACLsOff: Nomad runs without ACLs, so it would let everybody in.
-	ErrACLsOff = errors.New("Nomad's ACLs are off, so they cannot guard the API; " +
+	ErrACLsOff = errors.New("the ACLs of Nomad are off, so they cannot guard the API; " +
 		"use a bearer token file")
 )
 

@@ -17,7 +17,7 @@ import (
 var errNoAnswer = errors.New("it did not answer in time")
 
 // errGone marks what Nomad does not have (any more).
-var errGone = errors.New("Nomad does not have it")
+var errGone = errors.New("no such thing in Nomad")
 
 func quoted(s string) string { return strconv.Quote(s) }
 

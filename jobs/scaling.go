@@ -1,9 +1,11 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	nomad "github.com/hashicorp/nomad/api"
@@ -47,10 +49,7 @@ func (w *workload) askUp(ctx context.Context, k known) (asked, error) {
 
 // tryUp asks once.
 func (w *workload) tryUp(ctx context.Context, k known) (asked, error) {
-	events := make(chan []nomad.ScalingEvent, 1)
-	go func() { events <- w.events(ctx) }()
-	job, tg, err := w.read(ctx)
-	kept := <-events
+	job, tg, kept, err := w.look(ctx)
 	if err != nil {
 		return asked{}, err
 	}
@@ -67,6 +66,22 @@ func (w *workload) tryUp(ctx context.Context, k known) (asked, error) {
 	return outcome(want, resp, err)
 }
 
+// look reads the job, this group in it and the group's scaling events, newest first: both
+// at the same time.
+func (w *workload) look(ctx context.Context) (job *nomad.Job, tg *nomad.TaskGroup,
+	events []nomad.ScalingEvent, err error) {
+	var status *nomad.JobScaleStatusResponse
+	var statusErr error
+	var reading sync.WaitGroup
+	reading.Go(func() { status, statusErr = w.watcher.client.scaleStatus(ctx, w.id) })
+	job, tg, err = w.read(ctx)
+	reading.Wait()
+	if err = cmp.Or(err, statusErr); err != nil {
+		return nil, nil, nil, err
+	}
+	return job, tg, status.TaskGroups[w.id.Group].Events, nil
+}
+
 func outcome(count int, resp *nomad.JobRegisterResponse, err error) (asked, error) {
 	if err != nil {
 		return asked{}, err
@@ -79,22 +94,11 @@ func found(job *nomad.Job, tg *nomad.TaskGroup) asked {
 	return asked{count: countOf(tg), index: deref(job.JobModifyIndex)}
 }
 
-// events returns the group's scaling events, the newest first. Without them a wake can do:
-// the count comes from elsewhere then.
-func (w *workload) events(ctx context.Context) []nomad.ScalingEvent {
-	status, err := w.watcher.client.scaleStatus(ctx, w.id)
-	if err != nil {
-		return nil
-	}
-	return status.TaskGroups[w.id.Group].Events
-}
-
 // registerUp registers the job anew with the group's wake count, which, unlike scaling, an
 // active deployment does not forbid. Nothing else in the job changes; under the index it
 // was read at, so that nobody's change is lost.
 func (w *workload) registerUp(ctx context.Context, k known) (asked, error) {
-	kept := w.events(ctx)
-	job, tg, err := w.read(ctx)
+	job, tg, kept, err := w.look(ctx)
 	if err != nil {
 		return asked{}, err
 	}

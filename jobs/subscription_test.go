@@ -28,7 +28,7 @@ func TestWatcher_tokenOfSomeNamespaces_followsThose(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, devnomad.Config{ACLToken: root}, func(w *world) {
+			inWorld(t, devnomad.Config{ACLToken: root}, func(t *testing.T, w *world) {
 				w.namespace("mine")
 				w.namespace("theirs")
 				w.register(service("shop", counted(0), in("mine")))
@@ -51,7 +51,7 @@ func TestWatcher_tokenOfSomeNamespaces_followsThose(t *testing.T) {
 }
 
 func TestWatcher_namespaceMadeLater_isFollowedToo(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		w.watch(jobs.Config{})
 		w.namespace("late")
 		w.pass(5 * time.Second)
@@ -62,7 +62,7 @@ func TestWatcher_namespaceMadeLater_isFollowedToo(t *testing.T) {
 }
 
 func TestWatcher_namespacesGiven_followsNoOther(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		w.namespace("mine")
 		w.register(service("shop", counted(0)))
 		w.register(service("shop", counted(0), in("mine")))
@@ -78,7 +78,7 @@ func TestWatcher_namespacesGiven_followsNoOther(t *testing.T) {
 }
 
 func TestWatcher_expiredToken_saysSo(t *testing.T) {
-	inWorld(t, devnomad.Config{ACLToken: root}, func(w *world) {
+	inWorld(t, devnomad.Config{ACLToken: root}, func(t *testing.T, w *world) {
 		w.token("default", "list-jobs", "read-job")
 		token, _, err := w.admin.ACLTokens().Create(&nomad.ACLToken{
 			Type: "client", Policies: []string{"default-list-jobs"},
@@ -101,7 +101,7 @@ func TestWatcher_expiredToken_saysSo(t *testing.T) {
 // A cluster whose indexes begin anew takes the first one's place, as after a restore from
 // an old snapshot.
 func TestWatcher_indexesGoBack_believesNomad(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		id := w.register(service("shop", counted(1)))
 		w.register(service("gone", counted(0)))
 		w.watch(jobs.Config{})

@@ -15,7 +15,7 @@ import (
 const defaultReconcile = 5 * time.Minute
 
 // errStarting is Current's answer before the first complete listing.
-var errStarting = errors.New("Nomad has not been listed yet")
+var errStarting = errors.New("not everything in Nomad has been listed yet")
 
 // errUnmanaged: the group is not, or no longer, one that Doze manages.
 var errUnmanaged = errors.New("the group is not managed")

@@ -13,7 +13,7 @@ import (
 // field case 10: a group that nobody ever requested is found, too.
 // field case 11: after a restart a running group is found running, with its addresses.
 func TestWatcher_runningGroup_isPutWithItsTargets(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		id := w.register(service("shop", counted(2)))
 		w.pass(time.Second)
 		w.watch(jobs.Config{})
@@ -31,7 +31,7 @@ func TestWatcher_runningGroup_isPutWithItsTargets(t *testing.T) {
 }
 
 func TestWatcher_jobRegisteredLater_isPutAtOnce(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		w.watch(jobs.Config{})
 		w.register(service("shop", counted(0)))
 		w.pass(0)
@@ -78,7 +78,7 @@ func TestWatcher_jobLeavesDoze_isRemovedWithTheCause(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, devnomad.Config{}, func(w *world) {
+			inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 				w.register(service("shop", counted(0)))
 				w.watch(jobs.Config{})
 				w.news()
@@ -91,7 +91,7 @@ func TestWatcher_jobLeavesDoze_isRemovedWithTheCause(t *testing.T) {
 }
 
 func TestWatcher_policyCorrected_isPutAndItsDiagnosticsCleared(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		w.register(service("shop", counted(0), dozing(map[string]any{"idle_afer": "1s"})))
 		w.watch(jobs.Config{})
 		w.expect(`diagnose default/shop: group "web" …`)
@@ -105,7 +105,7 @@ func TestWatcher_policyCorrected_isPutAndItsDiagnosticsCleared(t *testing.T) {
 }
 
 func TestWatcher_policyChanged_isPutAgain(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		id := w.register(service("shop", counted(0)))
 		w.watch(jobs.Config{})
 		w.news()
@@ -119,7 +119,7 @@ func TestWatcher_policyChanged_isPutAgain(t *testing.T) {
 }
 
 func TestWatcher_batchJob_isRefusedWithTheReason(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		w.register(service("shop", counted(0), func(j *nomad.Job) {
 			j.Type, j.Update = new("batch"), nil
 			j.AddTaskGroup(webGroup("second"))
@@ -133,7 +133,7 @@ func TestWatcher_batchJob_isRefusedWithTheReason(t *testing.T) {
 // field case 14: a redeploy while asleep sets the count; it is told once, and nothing is
 // asserted against it.
 func TestWatcher_redeployWhileAsleep_isObservedOnceAndNotFought(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		id := w.register(service("shop", counted(0)))
 		w.watch(jobs.Config{})
 		w.news()
@@ -158,7 +158,7 @@ func TestWatcher_redeployWhileAsleep_isObservedOnceAndNotFought(t *testing.T) {
 }
 
 func TestWatcher_allocationReplaced_targetsFollow(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		id := w.register(service("shop", counted(1)))
 		w.watch(jobs.Config{})
 		old := w.addresses(id)
@@ -174,7 +174,7 @@ func TestWatcher_allocationReplaced_targetsFollow(t *testing.T) {
 }
 
 func TestWatcher_duplicateEvents_areToldOnce(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		w.faults.DuplicateEvents(func(string, string) bool { return true })
 		id := w.register(service("shop", counted(0)))
 		w.watch(jobs.Config{})
@@ -190,7 +190,7 @@ func TestWatcher_duplicateEvents_areToldOnce(t *testing.T) {
 
 // field case 12: what the events do not tell is found by looking again.
 func TestWatcher_lostEvents_areMadeUpForByLookingAgain(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		id := w.register(service("shop", counted(0)))
 		w.register(service("other", counted(0)))
 		w.watch(jobs.Config{ReconcileEvery: time.Minute})
@@ -215,7 +215,7 @@ func TestWatcher_lostEvents_areMadeUpForByLookingAgain(t *testing.T) {
 }
 
 func TestWatcher_streamEnds_isListedAgain(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		id := w.register(service("shop", counted(0)))
 		w.watch(jobs.Config{})
 		w.news()
@@ -233,7 +233,7 @@ func TestWatcher_streamEnds_isListedAgain(t *testing.T) {
 }
 
 func TestWatcher_nomadAway_saysSoWithoutBusyLoopAndRecovers(t *testing.T) {
-	inWorld(t, devnomad.Config{}, func(w *world) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		w.register(service("shop", counted(1)))
 		w.watch(jobs.Config{})
 		w.news()
@@ -278,7 +278,7 @@ func TestWatcher_badAnswers_areSaidAndSurvived(t *testing.T) {
 			[]string{"did not answer in time"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, devnomad.Config{}, func(w *world) {
+			inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 				w.register(service("shop", counted(0)))
 				remove := w.faults.Inject(test.fault)
 				w.watch(jobs.Config{})

@@ -36,7 +36,7 @@ type world struct {
 
 // inWorld runs a test in a bubble with a fresh cluster. Tasks do nothing unless cfg says
 // otherwise. The watcher is started by watch.
-func inWorld(t *testing.T, cfg devnomad.Config, test func(w *world)) {
+func inWorld(t *testing.T, cfg devnomad.Config, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, stop: func() {}}
@@ -46,7 +46,7 @@ func inWorld(t *testing.T, cfg devnomad.Config, test func(w *world)) {
 		w.begin(cfg)
 		defer func() { w.cluster.Close() }()
 		defer func() { w.stop() }()
-		test(w)
+		test(t, w)
 	})
 }
 

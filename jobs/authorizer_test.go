@@ -1,0 +1,114 @@
+package jobs_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	nomad "github.com/hashicorp/nomad/api"
+
+	"doze/idle"
+	"doze/internal/devnomad"
+	"doze/jobs"
+)
+
+func TestAuthorizer_token_mayWhatNomadAllowsIt(t *testing.T) {
+	inWorld(t, devnomad.Config{ACLToken: root}, func(t *testing.T, w *world) {
+		w.namespace("mine")
+		w.namespace("theirs")
+		mine := w.register(service("shop", counted(1), in("mine")))
+		theirs := w.register(service("shop", counted(1), in("theirs")))
+		mayRead := w.token("mine", "read-job")
+		mayScale := w.token("mine", "scale-job", "read-job-scaling")
+		auth := jobs.NewAuthorizer(w.client(""))
+		for _, test := range []struct {
+			name        string
+			token       string
+			id          idle.GroupID
+			read, scale error
+		}{
+			{"reader", mayRead, mine, nil, jobs.ErrForbidden},
+			{"scaler", mayScale, mine, nil, nil},
+			{"reader elsewhere", mayRead, theirs, jobs.ErrForbidden, jobs.ErrForbidden},
+			{"scaler elsewhere", mayScale, theirs, jobs.ErrForbidden, jobs.ErrForbidden},
+			{"manager", root, theirs, nil, nil},
+			{"nobody", "", mine, jobs.ErrToken, jobs.ErrToken},
+		} {
+			if err := auth.Read(t.Context(), test.token, test.id); !errors.Is(err, test.read) {
+				t.Errorf("%s reads: %v, want %v", test.name, err, test.read)
+			}
+			if err := auth.Scale(t.Context(), test.token, test.id); !errors.Is(err, test.scale) {
+				t.Errorf("%s scales: %v, want %v", test.name, err, test.scale)
+			}
+		}
+		stranger := "99999999-2222-3333-4444-555555555555"
+		if err := auth.Scale(t.Context(), stranger, mine); !errors.Is(err, jobs.ErrForbidden) &&
+			!errors.Is(err, jobs.ErrToken) {
+			t.Errorf("an unknown token scales: %v", err)
+		}
+		if n := w.status(mine).Desired; n != 1 || len(w.status(mine).Events) > 0 {
+			t.Errorf("asking has changed the job: count %d", n)
+		}
+	})
+}
+
+func TestAuthorizer_askedOften_asksNomadNowAndThen(t *testing.T) {
+	inWorld(t, devnomad.Config{ACLToken: root}, func(t *testing.T, w *world) {
+		id := w.register(service("shop", counted(1)))
+		token := w.token("default", "scale-job")
+		auth := jobs.NewAuthorizer(w.client(""))
+		for range 100 {
+			if err := auth.Scale(t.Context(), token, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := w.total(); n > 2 {
+			t.Errorf("%d calls", n)
+		}
+		tokens, _, err := w.admin.ACLTokens().List(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, stub := range tokens {
+			if stub.Type == "client" {
+				if _, err := w.admin.ACLTokens().Delete(stub.AccessorID, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		w.pass(6 * time.Second)
+		if err := auth.Scale(t.Context(), token, id); err == nil {
+			t.Error("a revoked token still scales")
+		}
+	})
+}
+
+func TestAuthorizer_aclsOff_letsNobodyIn(t *testing.T) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
+		id := w.register(service("shop", counted(1)))
+		auth := jobs.NewAuthorizer(w.client(""))
+		err := auth.Read(t.Context(), "any", id)
+		if !errors.Is(err, jobs.ErrACLsOff) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestAuthorizer_nomadAway_letsNobodyIn(t *testing.T) {
+	for name, fault := range map[string]devnomad.Fault{
+		"HTML": devnomad.HTML(), "error": {Status: 500, Body: "No cluster leader"},
+		"HTML error": {Status: 400, Body: "<html>"}, "HTML missing": {Status: 404, Body: "<html>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, devnomad.Config{ACLToken: root}, func(t *testing.T, w *world) {
+				id := idle.GroupID{Namespace: nomad.DefaultNamespace, Job: "shop", Group: "web"}
+				w.faults.Inject(fault)
+				auth := jobs.NewAuthorizer(w.client(""))
+				if auth.Read(t.Context(), root, id) == nil ||
+					auth.Scale(t.Context(), root, id) == nil {
+					t.Error("let in")
+				}
+			})
+		})
+	}
+}
