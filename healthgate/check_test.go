@@ -23,8 +23,9 @@ func TestCheck_everyWayToFail_isAFailureWithAReason(t *testing.T) {
 		check func(context.Context) error
 		want  string
 	}{
-		"error":          {fails, "secret-host refused"},
-		"empty error":    {func(context.Context) error { return errors.New("") }, "failed without saying why"},
+		"error": {fails, "secret-host refused"},
+		"empty error": {func(context.Context) error { return errors.New("") },
+			"failed without saying why"},
 		"panic":          {func(context.Context) error { panic("boom") }, "panicked: boom"},
 		"panic in error": {func(context.Context) error { return new(brokenError) }, "panicked: "},
 		"goexit": {func(context.Context) error { runtime.Goexit(); return nil },

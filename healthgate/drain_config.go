@@ -15,7 +15,7 @@ const defaultShutdownTimeout = 4 * time.Second
 type DrainConfig struct {
 	// Delay is for how long listeners still accept after readiness has dropped: at least
 	// one period of whoever probes it. Default 0. It counts within Timeout and has to be
-	// shorter.
+	// shorter; what of it falls into the cut graces (see Timeout) is cut.
 	Delay time.Duration
 	// Timeout bounds the whole shutdown; default 4s. Keep it below the platform's own
 	// limit (Nomad's kill_timeout, 5s unless set). Contexts end three cut graces (each a

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -326,45 +325,6 @@ func TestDrain_runAgainAfterARestart_isWhole(t *testing.T) {
 	})
 }
 
-func TestDrain_upgraded_areToldThenWaitedForThenCut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		record := newDrainRecord()
-		var upgraded healthgate.Upgraded
-		near, far := io.Pipe()
-		var gone func()
-		gone = upgraded.Track(nil, func() {
-			record.add("polite one told")
-			time.Sleep(time.Second)
-			late := make(chan func(), 1)
-			late <- upgraded.Track(nil, func() { record.add("late one told"); (<-late)() })
-			gone()
-		})
-		upgraded.Track(far, func() { record.add("stubborn one told") })
-		var reader sync.WaitGroup
-		reader.Go(func() {
-			_, err := near.Read(make([]byte, 1))
-			record.add("stubborn one cut: %v", err)
-		})
-		if upgraded.Len() != 2 {
-			t.Errorf("%d tracked", upgraded.Len())
-		}
-		d := newDrain(t, healthgate.DrainConfig{Timeout: 10 * time.Second, Upgraded: &upgraded})
-		err := d.Run(t.Context())
-		if err == nil || err.Error() !=
-			"cannot finish 1 upgraded connections: the shutdown's time is up" {
-			t.Errorf("Run: %v", err)
-		}
-		reader.Wait()
-		slices.Sort(record.lines)
-		record.expect(t,
-			"0s polite one told",
-			"0s stubborn one told",
-			"1s late one told",
-			"9.5s stubborn one cut: EOF",
-		)
-	})
-}
-
 func TestDrain_panickingPart_isAnErrorAndTheRestGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newDrainRecord()
@@ -378,40 +338,4 @@ func TestDrain_panickingPart_isAnErrorAndTheRestGoesOn(t *testing.T) {
 		}
 		record.expect(t, "0s database done")
 	})
-}
-
-func TestDrainConfig_invalid_reportsEveryProblemAtOnce(t *testing.T) {
-	for name, tc := range map[string]struct {
-		cfg  healthgate.DrainConfig
-		want string
-	}{
-		"all": {
-			healthgate.DrainConfig{
-				Delay: -time.Second, Timeout: -time.Minute,
-				Servers:    []healthgate.DrainServer{nil},
-				Background: []healthgate.DrainPart{{}},
-				Components: []healthgate.DrainPart{{Name: "database"}},
-			},
-			`drain_delay -1s: is negative
-shutdown_timeout -1m0s: is negative
-servers[0]: is nil
-background[0]: a name is required
-background[0] "": a function is required
-components[0] "database": a function is required`,
-		},
-		"equal": {
-			healthgate.DrainConfig{Delay: time.Second, Timeout: time.Second},
-			"drain_delay 1s: must be shorter than shutdown_timeout (1s), which it counts within",
-		},
-		"longer than the default": {
-			healthgate.DrainConfig{Delay: 5 * time.Second},
-			"drain_delay 5s: must be shorter than shutdown_timeout (4s), which it counts within",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := healthgate.NewDrain(tc.cfg); err == nil || err.Error() != tc.want {
-				t.Errorf("got\n%v\nwant\n%s", err, tc.want)
-			}
-		})
-	}
 }

@@ -3,6 +3,8 @@ package healthgate_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -133,16 +135,19 @@ func TestHealth_restartWhileCheckHangs_doesNotStartItTwice(t *testing.T) {
 	})
 }
 
-func TestHealth_drain_endsTheChecksContexts(t *testing.T) {
+// Mutation: publish and log a run although its life has ended.
+func TestHealth_drain_endsTheChecksContextsAndBlamesNoCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
 		ended := make(chan struct{})
-		h := startedHealth(t, healthgate.HealthConfig{Checks: []healthgate.Check{{
-			Name: "db", Check: func(ctx context.Context) error {
+		h := startedHealth(t, healthgate.HealthConfig{
+			Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Checks: []healthgate.Check{{Name: "db", Check: func(ctx context.Context) error {
 				<-ctx.Done()
 				close(ended)
 				return ctx.Err()
-			},
-		}}})
+			}}},
+		})
 		began := time.Now()
 		var asked sync.WaitGroup
 		asked.Go(func() { _ = h.Ready(t.Context()) })
@@ -152,6 +157,10 @@ func TestHealth_drain_endsTheChecksContexts(t *testing.T) {
 		asked.Wait()
 		if took := time.Since(began); took != 0 {
 			t.Errorf("the check was left running for %v", took)
+		}
+		synctest.Wait()
+		if log.Len() > 0 {
+			t.Errorf("logged %s", log.String())
 		}
 	})
 }

@@ -3,7 +3,6 @@ package healthgate
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -19,22 +18,20 @@ type readiness struct {
 	report   bool
 	ctx      context.Context // ends with the life
 	end      context.CancelFunc
-	recent   atomic.Pointer[readinessResult] // nil: no result yet
-
-	mu  sync.Mutex
-	run *readinessRun // under way; nil: none
+	run      atomic.Pointer[readinessRun] // the last one begun; nil: none yet
 }
 
-// readinessRun is one run of all checks, shared by everybody who asks meanwhile.
+// readinessRun is one run of all checks, shared by everybody who asks while it is under
+// way or while its result is fresh.
 type readinessRun struct {
-	done   chan struct{}
-	result *readinessResult // read after done only
+	done   chan struct{}                   // closed when there is a result
+	result atomic.Pointer[readinessResult] // nil: under way, or the life ended before
 }
 
 // readinessResult is the outcome of a run, immutable.
 type readinessResult struct {
 	err     error     // nil: ready
-	until   time.Time // may be reused before (past: not at all); zero: for the whole life
+	until   time.Time // fresh before; zero: for the whole life
 	answers healthAnswers
 }
 
@@ -42,7 +39,7 @@ func newReadiness(cfg HealthConfig, checks []*checker) *readiness {
 	r := &readiness{checks: checks, interval: cfg.CacheInterval, report: cfg.ReportChecks}
 	r.ctx, r.end = context.WithCancel(context.Background())
 	if len(checks) == 0 {
-		r.recent.Store(&readinessResult{answers: newHealthAnswers(true, nil)})
+		r.fix(&readinessResult{answers: newHealthAnswers(true, nil)})
 	}
 	return r
 }
@@ -51,26 +48,26 @@ func newReadiness(cfg HealthConfig, checks []*checker) *readiness {
 func newFixedReadiness(why error) *readiness {
 	r := &readiness{}
 	r.ctx, r.end = context.WithCancel(context.Background())
-	r.recent.Store(&readinessResult{err: why, answers: newHealthAnswers(false, nil)})
+	r.fix(&readinessResult{err: why, answers: newHealthAnswers(false, nil)})
 	return r
 }
 
-// result returns a recent result or waits for one. Its error is errLifeEnded or the cause
+func (r *readiness) fix(result *readinessResult) {
+	run := &readinessRun{}
+	run.result.Store(result)
+	r.run.Store(run)
+}
+
+// result returns a fresh result or waits for one. Its error is errLifeEnded or the cause
 // of ctx's end.
 func (r *readiness) result(ctx context.Context) (*readinessResult, error) {
-	if recent := r.reusable(); recent != nil {
-		return recent, nil
-	}
-	run, recent := r.join()
-	if recent != nil {
-		return recent, nil
+	run := r.shared()
+	if result := run.result.Load(); result != nil {
+		return result, nil
 	}
 	select {
 	case <-run.done:
-		if r.ctx.Err() != nil {
-			return nil, errLifeEnded
-		}
-		return run.result, nil
+		return run.result.Load(), nil
 	case <-r.ctx.Done():
 		return nil, errLifeEnded
 	case <-ctx.Done():
@@ -78,42 +75,38 @@ func (r *readiness) result(ctx context.Context) (*readinessResult, error) {
 	}
 }
 
-func (r *readiness) reusable() *readinessResult {
-	recent := r.recent.Load()
-	if recent == nil || !recent.until.IsZero() && !time.Now().Before(recent.until) {
-		return nil
-	}
-	return recent
-}
-
-// join returns the run under way, or begins one, unless a run has ended since the caller
-// looked: then it returns that one's result.
-func (r *readiness) join() (*readinessRun, *readinessResult) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if recent := r.reusable(); recent != nil {
-		return nil, recent
-	}
-	if r.run == nil {
-		r.run = &readinessRun{done: make(chan struct{})}
-		go r.execute(r.run) // one a life; ends with the last check's timeout or the life
-	}
-	return r.run, nil
-}
-
-func (r *readiness) execute(run *readinessRun) {
-	reasons := r.ask()
-	if r.ctx.Err() == nil {
-		for i, c := range r.checks {
-			c.note(reasons[i])
+// shared returns the last run, or a new one if its result is no longer fresh. The swap
+// lets exactly one of those who saw that begin it.
+func (r *readiness) shared() *readinessRun {
+	for {
+		last := r.run.Load()
+		if last != nil && last.usable() {
+			return last
+		}
+		next := &readinessRun{done: make(chan struct{})}
+		if r.run.CompareAndSwap(last, next) {
+			go r.execute(next) // one a life; ends with the last check's timeout or the life
+			return next
 		}
 	}
-	run.result = r.conclude(reasons)
+}
 
-	r.mu.Lock()
-	r.recent.Store(run.result)
-	r.run = nil
-	r.mu.Unlock()
+func (r *readinessRun) usable() bool {
+	result := r.result.Load()
+	return result == nil || result.until.IsZero() || time.Now().Before(result.until)
+}
+
+// execute publishes nothing once the life has ended: then its checks were cut short, and
+// whoever waits asks the next life.
+func (r *readiness) execute(run *readinessRun) {
+	reasons := r.ask()
+	if r.ctx.Err() != nil {
+		return
+	}
+	for i, c := range r.checks {
+		c.note(reasons[i])
+	}
+	run.result.Store(r.conclude(reasons))
 	close(run.done)
 }
 

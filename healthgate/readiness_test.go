@@ -34,7 +34,7 @@ func hungCheck(release <-chan struct{}, runs *atomic.Int64) healthgate.Check {
 }
 
 // field case 36
-// Mutation: let join begin a run although one is under way: a check runs more than once.
+// Mutation: take a run under way for unusable: a check runs more than once.
 func TestReadiness_3000AtOnce_runEachCheckOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var db, cache atomic.Int64
@@ -61,41 +61,6 @@ func TestReadiness_3000AtOnce_runEachCheckOnce(t *testing.T) {
 			t.Errorf("took %v: not the slowest check's 300ms", took)
 		}
 	})
-}
-
-// A caller who looked for a result just before it was there does not begin another run.
-// Mutation: let join not look for a result again under its lock (it takes a caller between
-// the two looks: seen in about half of the runs).
-func TestReadiness_callerArrivesAtARunsEnd_runsItOnce(t *testing.T) {
-	for round := range 20_000 {
-		var runs atomic.Int64
-		var ending atomic.Bool
-		h := startedHealth(t, healthgate.HealthConfig{
-			CacheInterval: time.Hour,
-			Checks: []healthgate.Check{{Name: "db", Check: func(context.Context) error {
-				runs.Add(1)
-				ending.Store(true)
-				return nil
-			}}},
-		})
-		var all sync.WaitGroup
-		all.Go(func() {
-			for i := 0; !ending.Load() || i < round%2000; i++ {
-			}
-			expectReady(t, h)
-		})
-		expectReady(t, h)
-		all.Wait()
-		if runs.Load() != 1 {
-			t.Fatalf("%d runs", runs.Load())
-		}
-	}
-}
-
-func expectReady(t *testing.T, h *healthgate.Health) {
-	if err := h.Ready(context.Background()); err != nil {
-		t.Errorf("Ready: %v", err)
-	}
 }
 
 func TestReadiness_cacheInterval_countsFromTheRunsEnd(t *testing.T) {
