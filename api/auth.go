@@ -49,7 +49,8 @@ type Authorizer interface {
 }
 
 // Open lets everybody do everything who comes over loopback, and nobody else; see
-// ValidateListen. The zero value is ready to use.
+// ValidateListen. A proxy on this machine comes over loopback, and so does all that it lets
+// through. The zero value is ready to use.
 type Open struct{}
 
 // Authorize returns ErrForbidden for a caller whose address is known and not loopback.

@@ -106,7 +106,7 @@ func (c *control) authorize(ctx context.Context, r *http.Request, do Verb, id id
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	c.Log.Error("cannot tell whether a caller is allowed", "verb", do.String(),
+	c.Log.Warn("cannot tell whether a caller is allowed", "verb", do.String(),
 		"group", id.String(), "error", err)
 	return problem(authUnavailable, "doze could not find out what this token allows",
 		"try again in a moment; doze's log says what is wrong")

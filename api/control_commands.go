@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"doze/api/wire"
+	"doze/healthgate"
 	"doze/idle"
 )
 
@@ -84,14 +85,23 @@ func (c *control) notReady(r *call, err error, wait time.Duration) error {
 			fmt.Sprintf("requests try again in %s; this command tries again at once",
 				failed.RetryAfter.Round(time.Millisecond)))
 	case errors.Is(err, context.DeadlineExceeded):
-		p = problem(wakeTimeout, fmt.Sprintf("not ready after %s, which is what ?wait= allowed: %v",
-			wait, err), "the wake goes on: ask again, or for longer")
+		p = problem(wakeTimeout,
+			fmt.Sprintf("not ready after %s, which is what ?wait= allowed: %s", wait, lastSeen(err)),
+			"the wake goes on: ask again, or for longer")
 	default:
 		return c.commandError(r, err)
 	}
 	group := c.view(r.group)
 	p.Group, p.Wake = &group, group.LastWake
 	return p
+}
+
+// lastSeen says how far a wake had come when the wait for it ended.
+func lastSeen(err error) string {
+	if wait, ok := errors.AsType[*healthgate.WaitError](err); ok && wait.Last != "" {
+		return wait.Last
+	}
+	return "no target is known yet"
 }
 
 // sleepGroup answers POST …/sleep.
@@ -119,8 +129,7 @@ func (c *control) sleepGroup(w http.ResponseWriter, r *call) error {
 
 func (c *control) inUse(r *call) *wire.Problem {
 	group := c.view(r.group)
-	p := problem(groupInUse, fmt.Sprintf("%d requests in flight, %d leases: %s",
-		group.InFlight, len(group.Leases), group.Why),
+	p := problem(groupInUse, group.Why,
 		"add ?force=true to cut the requests and end the leases", "or wait until it is idle")
 	p.Group = &group
 	return p

@@ -114,7 +114,14 @@ func reference(doc object) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-const referenceIntro = `Only groups that opted in can be named; anything else is 404.
+const referenceIntro = "```sh\n" + `api=http://127.0.0.1:4660
+curl $api/v1/groups
+curl -X POST "$api/v1/groups/default/web/app/wake?wait=30s"
+curl -X PUT "$api/v1/groups/default/web/app/lease/demo?for=2h"
+curl -N $api/v1/events
+` + "```" + `
+
+Only groups that opted in can be named; anything else is 404.
 
 The API listens on 127.0.0.1:4660. On any other address than a loopback one it asks for
 authentication and does not start without: a file of bearer tokens, or Nomad's own ACLs, by
