@@ -42,6 +42,7 @@ type peer struct {
 
 var peers = []peer{
 	{name: "gate"},
+	{name: "gate-server"},
 	{name: "ReverseProxy"},
 	{name: "nginx", config: nginxConfig, args: []string{"nginx", "-e", "stderr", "-c", "{}"}},
 	{name: "haproxy", config: haproxyConfig, args: []string{"haproxy", "-db", "-f", "{}"}},
@@ -225,12 +226,21 @@ func playRole(t *testing.T) {
 		proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: role[2]})
 		proxy.Transport = &http.Transport{MaxIdleConnsPerHost: 128}
 		server.Handler = proxy
-	case "gate":
+	case "gate-server":
 		server = benchGate(t, ctx, role[2]).Server()
 	}
-	server.Addr = role[1]
+	l, err := net.Listen("tcp", role[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if role[0] == "gate" {
+		front := benchGate(t, ctx, role[2]).Front()
+		context.AfterFunc(ctx, func() { front.Close() })
+		front.Serve(l)
+		return
+	}
 	context.AfterFunc(ctx, func() { server.Close() })
-	server.ListenAndServe()
+	server.Serve(l)
 }
 
 // benchGate is a gate in front of one awake app.

@@ -15,9 +15,7 @@ func (g *Gate) forward(site *Site, m *healthgate.Member, w http.ResponseWriter, 
 	err := up.exchange(m, w, r)
 	switch {
 	case err == nil:
-		if up.failing.Load() && up.failing.CompareAndSwap(true, false) {
-			site.Group.Gate().Report(m, nil)
-		}
+		g.succeeded(site, m, up)
 		return true
 	case r.Context().Err() != nil:
 		return true // the client has left
@@ -25,15 +23,30 @@ func (g *Gate) forward(site *Site, m *healthgate.Member, w http.ResponseWriter, 
 		g.refuse(w, r, brokenBody, clientLeft)
 		return true
 	}
+	g.failed(site, m, up, err)
+	if errors.Is(err, healthgate.ErrDial) {
+		return false
+	}
+	g.refuse(w, r, brokenTarget, upstreamBad)
+	return true
+}
+
+// succeeded ends a run of failures.
+func (g *Gate) succeeded(site *Site, m *healthgate.Member, up *upstream) {
+	if up.failing.Load() && up.failing.CompareAndSwap(true, false) {
+		site.Group.Gate().Report(m, nil)
+	}
+}
+
+// failed tells the health gate of a failure, and the log if somebody will see it.
+func (g *Gate) failed(site *Site, m *healthgate.Member, up *upstream, err error) {
 	up.failing.Store(true)
 	site.Group.Gate().Report(m, err)
 	if errors.Is(err, healthgate.ErrDial) {
 		g.metrics.refused.Inc()
-		return false
+		return
 	}
 	g.log.Warn("target broke off", "group", site.Group.ID().String(), "target", m.Addr, "error", err)
-	g.refuse(w, r, brokenTarget, upstreamBad)
-	return true
 }
 
 // exchange is one request and its answer, counted as in flight to m until both have ended.

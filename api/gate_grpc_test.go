@@ -22,18 +22,15 @@ import (
 var echoStream = grpc.StreamDesc{StreamName: "Echo", ServerStreams: true, ClientStreams: true}
 
 // grpcApp is an app that speaks gRPC over HTTP/2 in clear text.
-type grpcApp struct {
-	streams atomic.Int32
-	server  *grpc.Server
-}
+type grpcApp struct{ streams atomic.Int32 }
 
-func newGRPCApp() *grpcApp {
-	a := &grpcApp{server: grpc.NewServer()}
-	desc := echoStream
+// server is made anew for each stream, because a grpc.Server belongs to one bubble.
+func (a *grpcApp) server() *grpc.Server {
+	server, desc := grpc.NewServer(), echoStream
 	desc.Handler = a.echo
-	a.server.RegisterService(&grpc.ServiceDesc{ServiceName: "test.Echo",
+	server.RegisterService(&grpc.ServiceDesc{ServiceName: "test.Echo",
 		HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{desc}}, a)
-	return a
+	return server
 }
 
 func (a *grpcApp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +38,7 @@ func (a *grpcApp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.streams.Add(1)
 		panic(http.ErrAbortHandler)
 	}
-	a.server.ServeHTTP(w, r)
+	a.server().ServeHTTP(w, r)
 }
 
 func (a *grpcApp) echo(_ any, s grpc.ServerStream) error {
@@ -73,7 +70,7 @@ func (w *world) dialGRPC() *grpc.ClientConn {
 // field case 1, field case 2: a gRPC stream wakes its group and outlives idle_after;
 // half-close, trailers and status come through.
 func TestGRPC_silentStream_outlivesIdleAfter(t *testing.T) {
-	a := newGRPCApp()
+	a := &grpcApp{}
 	s := setup{app: &app{handler: a, h2c: true, bootTime: 2 * time.Second}}
 	inWorld(t, s, func(w *world) {
 		conn := w.dialGRPC()
@@ -97,7 +94,7 @@ func TestGRPC_silentStream_outlivesIdleAfter(t *testing.T) {
 		}
 		time.Sleep(idleAfter + 2*time.Second)
 		w.wantState(idle.Asleep)
-		if n := a.streams.Load(); n != 1 {
+		if n := a.streams.Swap(0); n != 1 {
 			t.Errorf("%d streams arrived", n)
 		}
 	})
@@ -105,7 +102,7 @@ func TestGRPC_silentStream_outlivesIdleAfter(t *testing.T) {
 
 // field case 29: a stream is sent once, whatever becomes of it.
 func TestGRPC_targetDies_streamIsNotReplayed(t *testing.T) {
-	a := newGRPCApp()
+	a := &grpcApp{}
 	inWorld(t, setup{app: &app{handler: a, h2c: true}}, func(w *world) {
 		conn := w.dialGRPC()
 		defer conn.Close()
@@ -113,7 +110,7 @@ func TestGRPC_targetDies_streamIsNotReplayed(t *testing.T) {
 		if err := conn.Invoke(w.t.Context(), "/test.Echo/Fail", in, out); status.Code(err) == codes.OK {
 			t.Error("no error")
 		}
-		if n := a.streams.Load(); n != 1 {
+		if n := a.streams.Swap(0); n != 1 {
 			t.Errorf("the stream arrived %d times", n)
 		}
 	})

@@ -28,6 +28,7 @@ func TestGate_requestForSleepingGroup_isAnsweredWhenReady(t *testing.T) {
 		if a.took > 150*time.Millisecond {
 			t.Errorf("took %v, want less than 150ms", a.took)
 		}
+		synctest.Wait() // for the loop to take note
 		w.wantState(idle.Ready)
 		w.wantWakes(1)
 		if cause := w.group.Status().LastWake.Cause; cause != "request" {
@@ -42,6 +43,7 @@ func TestGate_answerOfWokenGroup_saysWhereTimeWent(t *testing.T) {
 		w.mustContain(first, "place;dur=")
 		w.mustContain(first, "boot;dur=1")
 		w.mustContain(first, "probe;dur=")
+		synctest.Wait() // for the loop to take note
 		if later := w.get("/").Header.Get("Server-Timing"); later != "" {
 			t.Errorf("a later answer has Server-Timing %q", later)
 		}

@@ -34,6 +34,7 @@ type world struct {
 	loop   *idle.Loop
 	group  *idle.Group
 	client *http.Client
+	server server
 }
 
 // setup is what a test may want different.
@@ -46,14 +47,32 @@ type setup struct {
 	awake  bool
 }
 
-// inWorld runs f in a bubble with a world that is asleep, unless s.awake.
+// server is what a gate is served by.
+type server interface {
+	Serve(l net.Listener) error
+	Shutdown(ctx context.Context) error
+	Close() error
+}
+
+// inWorld runs f in a bubble with a world that is asleep, unless s.awake; once with the
+// gate's Server and once with its Front.
 func inWorld(t *testing.T, s setup, f func(w *world)) {
 	t.Helper()
+	t.Run("server", func(t *testing.T) {
+		inWorldServed(t, s, func(g *api.Gate) server { return g.Server() }, f)
+	})
+	t.Run("front", func(t *testing.T) {
+		inWorldServed(t, s, func(g *api.Gate) server { return g.Front() }, f)
+	})
+}
+
+func inWorldServed(t *testing.T, s setup, serve func(*api.Gate) server, f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w := newWorld(t, s)
 		var running sync.WaitGroup
-		server := w.gate.Server()
+		server := serve(w.gate)
+		w.server = server
 		listener := w.net.listen(gateAddr, 10000)
 		running.Go(func() {
 			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -82,9 +101,9 @@ func inWorld(t *testing.T, s setup, f func(w *world)) {
 }
 
 func newWorld(t *testing.T, s setup) *world {
-	w := &world{t: t, net: newPipes(), routes: api.NewRoutes(), app: s.app}
-	if w.app == nil {
-		w.app = &app{}
+	w := &world{t: t, net: newPipes(), routes: api.NewRoutes(), app: &app{}}
+	if s.app != nil {
+		w.app = s.app.fresh()
 	}
 	w.app.net = w.net
 	s.gate.Routes, s.gate.Dial = w.routes, w.net.DialContext
@@ -205,6 +224,12 @@ type app struct {
 	wakes  int
 	sleeps int
 	served sync.WaitGroup
+}
+
+// fresh returns an app that is set up the same.
+func (a *app) fresh() *app {
+	return &app{handler: a.handler, bootTime: a.bootTime, sleep: a.sleep, fail: a.fail,
+		never: a.never, h2c: a.h2c, backlog: a.backlog}
 }
 
 func (a *app) Wake(ctx context.Context, _ healthgate.Generation) error {

@@ -18,16 +18,16 @@ type Ignore struct {
 
 // Match reports whether the request is to be ignored. It does not allocate.
 func (i *Ignore) Match(r *http.Request) bool {
-	for _, path := range i.Paths {
-		if prefix, wild := strings.CutSuffix(path, "*"); r.URL.Path == path ||
-			wild && strings.HasPrefix(r.URL.Path, prefix) {
+	return i.match(r.URL.Path, r.Header.Get("User-Agent"))
+}
+
+func (i *Ignore) match(path, agent string) bool {
+	for _, ignored := range i.Paths {
+		if prefix, wild := strings.CutSuffix(ignored, "*"); path == ignored ||
+			wild && strings.HasPrefix(path, prefix) {
 			return true
 		}
 	}
-	if len(i.UserAgents) == 0 {
-		return false
-	}
-	agent := r.Header.Get("User-Agent")
 	for _, part := range i.UserAgents {
 		if part != "" && containsFold(agent, part) {
 			return true

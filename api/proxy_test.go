@@ -250,7 +250,7 @@ func TestProxy_keptConnectionDied_requestIsAnsweredAllTheSame(t *testing.T) {
 				w.wantStatus(w.do(w.request(method, "/", nil)), 200)
 			}
 		}
-		if n := requests.Load(); n != 6 {
+		if n := requests.Swap(0); n != 6 {
 			t.Errorf("%d requests arrived, want 6", n)
 		}
 	})

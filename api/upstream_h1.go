@@ -33,20 +33,28 @@ type h1Pool struct {
 
 // serve does what upstream.serve does.
 func (p *h1Pool) serve(w http.ResponseWriter, r *http.Request) error {
+	return p.run(r.Context(), isRepeatable(r.Method, r.Header), func(c *h1Conn) (bool, error) {
+		return c.exchange(w, r)
+	})
+}
+
+// run does one exchange over a kept connection or a new one. exchange reports whether the
+// connection can be kept; otherwise it has closed it. Where it failed because a kept
+// connection died, and the request is repeatable, it is called again with another.
+func (p *h1Pool) run(ctx context.Context, repeatable bool, exchange func(*h1Conn) (bool, error)) error {
 	for {
-		c, err := p.take(r)
+		c, err := p.take(ctx, repeatable)
 		if err != nil {
 			return err
 		}
-		keep, err := c.exchange(w, r)
+		keep, err := exchange(c)
 		if err == nil {
 			if keep {
 				p.put(c)
 			}
 			return nil
 		}
-		if !c.used || !errors.Is(err, errUnanswered) || !isRepeatable(r) ||
-			r.Context().Err() != nil {
+		if !c.used || !errors.Is(err, errUnanswered) || !repeatable || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -54,18 +62,18 @@ func (p *h1Pool) serve(w http.ResponseWriter, r *http.Request) error {
 
 // isRepeatable reports whether a request without a body may be sent again when a kept
 // connection died under it: what is safe (RFC 9110, 9.2.1) or says so itself.
-func isRepeatable(r *http.Request) bool {
-	switch r.Method {
+func isRepeatable(method string, h http.Header) bool {
+	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return true
 	}
-	return r.Header["Idempotency-Key"] != nil
+	return h["Idempotency-Key"] != nil
 }
 
 // take returns a kept connection that fits the request, or a new one.
-func (p *h1Pool) take(r *http.Request) (*h1Conn, error) {
+func (p *h1Pool) take(ctx context.Context, repeatable bool) (*h1Conn, error) {
 	limit := upstreamIdle
-	if !isRepeatable(r) {
+	if !repeatable {
 		limit = unrepeatableIdle
 	}
 	for c := p.pop(); c != nil; c = p.pop() {
@@ -75,7 +83,7 @@ func (p *h1Pool) take(r *http.Request) (*h1Conn, error) {
 		}
 		c.Close()
 	}
-	conn, err := p.connect(r.Context())
+	conn, err := p.connect(ctx)
 	if err != nil {
 		return nil, err
 	}

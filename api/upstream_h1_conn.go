@@ -83,12 +83,8 @@ func (c *h1Conn) exchange(w http.ResponseWriter, r *http.Request) (keep bool, er
 		}
 	}()
 	c.out = appendHead(c.out[:0], r)
-	if _, err := c.Write(c.out); err != nil {
-		return false, fmt.Errorf("%w: %w", errUnanswered, err)
-	}
-	c.headLeft = maxHead
-	if _, err := c.in.Peek(1); err != nil {
-		return false, fmt.Errorf("%w: %w", errUnanswered, err)
+	if err := c.ask(); err != nil {
+		return false, err
 	}
 	var head simpleHead
 	if c.readSimple(&head, r.Method == http.MethodHead) {
@@ -96,6 +92,18 @@ func (c *h1Conn) exchange(w http.ResponseWriter, r *http.Request) (keep bool, er
 		return c.sendSimple(w, &head), nil
 	}
 	return c.sendAny(w, r)
+}
+
+// ask sends the head in c.out and waits for the answer to begin.
+func (c *h1Conn) ask() error {
+	if _, err := c.Write(c.out); err != nil {
+		return fmt.Errorf("%w: %w", errUnanswered, err)
+	}
+	c.headLeft = maxHead
+	if _, err := c.in.Peek(1); err != nil {
+		return fmt.Errorf("%w: %w", errUnanswered, err)
+	}
+	return nil
 }
 
 // cut ends an exchange whose client has left.

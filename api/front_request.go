@@ -1,0 +1,155 @@
+package api
+
+import (
+	"bytes"
+	"strings"
+)
+
+// plainRequest is the head of a request that the front may serve itself. Its strings are
+// one copy of the head.
+type plainRequest struct {
+	size               int // bytes of the head
+	method, uri, path  string
+	host, agent        string
+	forwarded          bool // has X-Forwarded-Proto
+	forwardedHost      bool
+	fields             []field // what goes to the target as it is
+	forwardedFor       []string
+	repeatable, isHEAD bool
+}
+
+// parse reads the head in b and reports whether it is all there (size is 0 if not) and a
+// plain one. Whatever is in the least unusual is not plain: net/http judges it.
+func (q *plainRequest) parse(b []byte) bool {
+	*q = plainRequest{fields: q.fields[:0], forwardedFor: q.forwardedFor[:0]}
+	end := bytes.Index(b, []byte("\r\n\r\n"))
+	if end < 0 {
+		return false
+	}
+	q.size = end + len("\r\n\r\n")
+	text := string(b[:end+len("\r\n")])
+	line, text, _ := strings.Cut(text, "\r\n")
+	if !q.parseLine(line) {
+		return false
+	}
+	for text != "" {
+		line, text, _ = strings.Cut(text, "\r\n")
+		if !q.add(line) {
+			return false
+		}
+	}
+	return q.host != ""
+}
+
+// parseLine reads "GET /path?query HTTP/1.1".
+func (q *plainRequest) parseLine(line string) bool {
+	var version string
+	var ok bool
+	if q.method, line, ok = strings.Cut(line, " "); !ok {
+		return false
+	}
+	if q.uri, version, ok = strings.Cut(line, " "); !ok || version != "HTTP/1.1" {
+		return false
+	}
+	switch q.method {
+	case "GET", "HEAD", "OPTIONS":
+		q.repeatable, q.isHEAD = true, q.method == "HEAD"
+	case "DELETE":
+	default:
+		return false
+	}
+	for i := range len(q.uri) {
+		if c := q.uri[i]; c <= ' ' || c >= 0x7f || c == '#' || c == '%' {
+			return false // an escaped path has to be decoded to be routed
+		}
+	}
+	q.path, _, _ = strings.Cut(q.uri, "?")
+	return strings.HasPrefix(q.path, "/")
+}
+
+// add takes one field line in.
+func (q *plainRequest) add(line string) bool {
+	name, value, ok := strings.Cut(line, ":")
+	if !ok || !isToken(name) || !isFieldValue(value) {
+		return false
+	}
+	value = strings.Trim(value, " \t")
+	switch len(name) { // most names cannot be one of those below
+	case 4, 6, 7, 2, 8, 10, 14, 15, 16, 17, 19:
+		return q.addSpecial(name, value)
+	}
+	q.fields = append(q.fields, field{name, value})
+	return true
+}
+
+func (q *plainRequest) addSpecial(name, value string) bool {
+	switch {
+	case strings.EqualFold(name, "Host"):
+		ok := q.host == ""
+		q.host = value
+		return ok
+	case strings.EqualFold(name, "Connection"):
+		return strings.EqualFold(value, "keep-alive")
+	case strings.EqualFold(name, "Keep-Alive"):
+		return true // for this connection only
+	case strings.EqualFold(name, "X-Forwarded-For"):
+		q.forwardedFor = append(q.forwardedFor, value)
+		return true
+	case isOneOf(name, "TE", "Expect", "Upgrade", "Trailer", "Content-Length",
+		"Transfer-Encoding", "Proxy-Connection", "Proxy-Authorization", "Idempotency-Key"):
+		return false
+	case strings.EqualFold(name, "User-Agent"):
+		q.agent = value
+	case strings.EqualFold(name, "X-Forwarded-Proto"):
+		q.forwarded = true
+	case strings.EqualFold(name, "X-Forwarded-Host"):
+		q.forwardedHost = true
+	}
+	q.fields = append(q.fields, field{name, value})
+	return true
+}
+
+func isOneOf(name string, names ...string) bool {
+	for _, n := range names {
+		if strings.EqualFold(name, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// isFieldValue reports whether s may be sent on (RFC 9110, 5.5).
+func isFieldValue(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// appendTo appends the head as it goes to the target; see forwardedHeader.
+func (q *plainRequest) appendTo(b []byte, peer string) []byte {
+	b = append(b, q.method...)
+	b = append(b, ' ')
+	b = append(b, q.uri...)
+	b = append(b, " HTTP/1.1\r\n"...)
+	b = appendField(b, "Host", q.host)
+	for _, f := range q.fields {
+		b = appendField(b, f.name, f.value)
+	}
+	b = append(b, "X-Forwarded-For: "...)
+	for _, prior := range q.forwardedFor {
+		b = append(b, prior...)
+		b = append(b, ", "...)
+	}
+	b = append(b, peer...)
+	b = append(b, '\r', '\n')
+	if !q.forwarded {
+		b = appendField(b, "X-Forwarded-Proto", "http")
+	}
+	if !q.forwardedHost {
+		b = appendField(b, "X-Forwarded-Host", q.host)
+	}
+	return append(b, '\r', '\n')
+}
