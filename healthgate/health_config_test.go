@@ -3,6 +3,7 @@ package healthgate_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -15,81 +16,65 @@ import (
 
 func passes(context.Context) error { return nil }
 
-func TestHealthConfig_invalid_reportsEveryProblemAtOnce(t *testing.T) {
+func expectConfigErrors(t *testing.T, cfg healthgate.HealthConfig, lines ...string) {
+	t.Helper()
+	_, err := healthgate.NewHealth(cfg)
+	if err == nil {
+		t.Fatalf("no error, want\n%s", strings.Join(lines, "\n"))
+	}
+	if got, want := err.Error(), strings.Join(lines, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestHealthConfig_fieldsWithoutEnabled_areAllErrors(t *testing.T) {
+	expectConfigErrors(t, healthgate.HealthConfig{
+		Checks:        []healthgate.Check{{Name: "a", Check: passes}},
+		CacheInterval: time.Second, LivenessPath: "/a", ReadinessPath: "/b", ReportChecks: true,
+	},
+		"checks: has no effect unless enabled is set",
+		"cache_interval: has no effect unless enabled is set",
+		"liveness_path: has no effect unless enabled is set",
+		"readiness_path: has no effect unless enabled is set",
+		"report_checks: has no effect unless enabled is set",
+	)
+}
+
+func TestHealthConfig_badChecksAndPath_areReportedAtOnce(t *testing.T) {
 	long := strings.Repeat("n", 65)
-	for name, tc := range map[string]struct {
-		cfg  healthgate.HealthConfig
-		want []string // one line each, in order
-	}{
-		"fields without enabled": {
-			healthgate.HealthConfig{
-				Checks:        []healthgate.Check{{Name: "a", Check: passes}},
-				CacheInterval: time.Second, LivenessPath: "/a", ReadinessPath: "/b",
-				ReportChecks: true,
-			},
-			[]string{
-				"checks: has no effect unless enabled is set",
-				"cache_interval: has no effect unless enabled is set",
-				"liveness_path: has no effect unless enabled is set",
-				"readiness_path: has no effect unless enabled is set",
-				"report_checks: has no effect unless enabled is set",
-			},
+	expectConfigErrors(t, healthgate.HealthConfig{
+		Enabled: true, ReadinessPath: "ready",
+		Checks: []healthgate.Check{
+			{}, {Name: "a b", Check: passes}, {Name: "a", Check: passes, Timeout: -1},
+			{Name: "a", Check: passes}, {Name: long, Check: passes}, {Name: "ä", Check: passes}, {},
 		},
-		"checks": {
-			healthgate.HealthConfig{Enabled: true, Checks: []healthgate.Check{
-				{}, {Name: "a b", Check: passes}, {Name: "a", Check: passes, Timeout: -1},
-				{Name: "a", Check: passes}, {Name: long, Check: passes},
-				{Name: "ä", Check: passes}, {},
-			}},
-			[]string{
-				`checks[0] "": a name is required`,
-				`checks[0] "": a check function is required`,
-				`checks[1] "a b": the name may hold letters, digits, -, . and _ only`,
-				`checks[2] "a": the timeout -1ns is negative`,
-				`checks[3] "a": checks[2] has that name already`,
-				`checks[4] "` + long + `": the name is longer than 64 characters`,
-				`checks[5] "ä": the name may hold letters, digits, -, . and _ only`,
-				`checks[6] "": a name is required`,
-				`checks[6] "": a check function is required`,
-			},
-		},
-		"paths": {
-			healthgate.HealthConfig{Enabled: true, LivenessPath: "alive", ReadinessPath: "/a//b"},
-			[]string{
-				`liveness_path "alive": must begin with /`,
-				`readiness_path "/a//b": is not clean; did you mean "/a/b"?`,
-			},
-		},
-		"encoded path": {
-			healthgate.HealthConfig{Enabled: true, LivenessPath: "/a%20b", ReadinessPath: "/a/.."},
-			[]string{
-				`liveness_path "/a%20b": only letters, digits and -._~/ need no encoding`,
-				`readiness_path "/a/..": is not clean; did you mean "/"?`,
-			},
-		},
-		"root": {
-			healthgate.HealthConfig{Enabled: true, ReadinessPath: "/"},
-			[]string{`readiness_path "/": would take the root from the application`},
-		},
-		"trailing slash": {
-			healthgate.HealthConfig{Enabled: true, ReadinessPath: "/readyz/"},
-			[]string{`readiness_path "/readyz/": is not clean; did you mean "/readyz"?`},
-		},
-		"equal by default": {
-			healthgate.HealthConfig{Enabled: true, ReadinessPath: "/livez"},
-			[]string{`readiness_path "/livez": is the liveness path too; ` +
-				`a restart and a pause need two answers`},
-		},
+	},
+		`checks[0] "": a name is required`,
+		`checks[0] "": a check function is required`,
+		`checks[1] "a b": the name may hold letters, digits, -, . and _ only`,
+		`checks[2] "a": the timeout -1ns is negative`,
+		`checks[3] "a": checks[2] has that name already`,
+		`checks[4] "`+long+`": the name is longer than 64 characters`,
+		`checks[5] "ä": the name may hold letters, digits, -, . and _ only`,
+		`checks[6] "": a name is required`,
+		`checks[6] "": a check function is required`,
+		`readiness_path "ready": must begin with /`,
+	)
+}
+
+func TestHealthConfig_badPath_isErrorWithHint(t *testing.T) {
+	for path, want := range map[string]string{
+		"ready":    `must begin with /`,
+		"/":        `would take the root from the application`,
+		"/a//b":    `is not clean; did you mean "/a/b"?`,
+		"/a/..":    `is not clean; did you mean "/"?`,
+		"/readyz/": `is not clean; did you mean "/readyz"?`,
+		"/a%20b":   `only letters, digits and -._~/ need no encoding`,
+		"/a?b":     `only letters, digits and -._~/ need no encoding`,
+		"/livez":   `is the liveness path too; a restart and a pause need two answers`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := healthgate.NewHealth(tc.cfg)
-			if err == nil {
-				t.Fatal("no error")
-			}
-			if got, want := err.Error(), strings.Join(tc.want, "\n"); got != want {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
-		})
+		expectConfigErrors(t, healthgate.HealthConfig{Enabled: true, ReadinessPath: path},
+			fmt.Sprintf("readiness_path %q: %s", path, want))
 	}
 }
 

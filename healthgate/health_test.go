@@ -105,7 +105,7 @@ func TestHealth_restartDuringRun_waiterGetsTheNewRun(t *testing.T) {
 			},
 		}}})
 		began := time.Now()
-		time.AfterFunc(100*time.Millisecond, func() { h.Drain(); h.Start() })
+		time.AfterFunc(100*time.Millisecond, h.Start)
 		expectUnready(t, h)
 		// The check ignores its context, so the second run begins when the first has ended.
 		if took := time.Since(began); took != time.Second || runs.Load() != 2 {
@@ -122,7 +122,7 @@ func TestHealth_restartWhileCheckHangs_doesNotStartItTwice(t *testing.T) {
 			CacheInterval: -1, Checks: []healthgate.Check{hungCheck(release, &runs)},
 		})
 		began := time.Now()
-		time.AfterFunc(100*time.Millisecond, func() { h.Drain(); h.Start() })
+		time.AfterFunc(100*time.Millisecond, h.Start)
 		expectUnready(t, h)
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("answered after %v, want the first call's timeout", took)
