@@ -146,8 +146,8 @@ func (a *Authorizer) mayRead(ctx context.Context, token string, id idle.GroupID)
 	return a.judge(ctx, "read job "+quoted(id.Job)+" for the caller", err, http.StatusNotFound)
 }
 
-// mayScale asks for a count of -1, which Nomad refuses as a bad request in every version,
-// but only after it has checked the token: 400 means allowed.
+// mayScale asks for a count of -1, which no version of Nomad takes. It refuses it as a bad
+// request, but only after it has checked the token: 400 means allowed.
 func (a *Authorizer) mayScale(ctx context.Context, token string, id idle.GroupID) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, errNoAnswer)
 	defer cancel()

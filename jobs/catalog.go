@@ -95,6 +95,9 @@ func (c *catalog) forgetIndexes() {
 func (c *catalog) relistAllocations(l *listing) {
 	alive := map[*group][]allocation{}
 	for _, stub := range l.allocs {
+		if stub == nil {
+			continue
+		}
 		id := idle.GroupID{Namespace: stub.Namespace, Job: stub.JobID, Group: stub.TaskGroup}
 		g := c.group(id)
 		if g != nil && isLive(stub.DesiredStatus, stub.ClientStatus) {

@@ -129,6 +129,9 @@ func (c client) scaledJobs(ctx context.Context, ns string) (map[idle.GroupID]boo
 		})
 	jobs := make(map[idle.GroupID]bool, len(policies))
 	for _, p := range policies {
+		if p == nil {
+			continue
+		}
 		jobs[idle.GroupID{Namespace: p.Target["Namespace"], Job: p.Target["Job"]}] = true
 	}
 	return jobs, err

@@ -85,7 +85,9 @@ func (s *session) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-again.C:
-			s.list(ctx)
+			if !s.busy { // else it is set anew when that listing is complete
+				s.list(ctx)
+			}
 		case l := <-s.listing:
 			s.take(ctx, l)
 			again.Reset(s.watcher.reconcile)

@@ -20,6 +20,9 @@ var errStarting = errors.New("not everything in Nomad has been listed yet")
 // errUnmanaged: the group is not, or no longer, one that Doze manages.
 var errUnmanaged = errors.New("the group is not managed")
 
+// errEnded: Watcher.Run has ended.
+var errEnded = errors.New("the watcher has ended")
+
 // Config is a Watcher's.
 type Config struct {
 	Client     *nomad.Client // required
@@ -42,6 +45,7 @@ type Watcher struct {
 
 	catalog *catalog            // owned by Run
 	inbox   chan func(*catalog) // what others want done with it
+	ended   chan struct{}       // closed when Run has ended
 	lock    sync.Mutex          // guards trouble
 	trouble error               // Current's answer
 }
@@ -63,15 +67,17 @@ func NewWatcher(cfg Config, sink Sink) (*Watcher, error) {
 	w := &Watcher{
 		client: client{cfg.Client}, namespaces: cfg.Namespaces,
 		reconcile: cfg.ReconcileEvery, log: cfg.Log,
-		inbox: make(chan func(*catalog)), trouble: errStarting,
+		inbox: make(chan func(*catalog)), ended: make(chan struct{}), trouble: errStarting,
 	}
 	w.catalog = newCatalog(w, sink)
 	return w, nil
 }
 
 // Run follows Nomad until ctx ends, and returns nil then. It never gives up before: when
-// Nomad is away it asks again with growing pauses. It must run for Wake and Sleep to work.
+// Nomad is away it asks again with growing pauses. It must run, once, for Wake and Sleep to
+// work.
 func (w *Watcher) Run(ctx context.Context) error {
+	defer close(w.ended)
 	var following sync.WaitGroup
 	defer following.Wait()
 	following.Go(func() { w.follow(ctx) })
@@ -115,6 +121,8 @@ func (w *Watcher) do(ctx context.Context, act func(*catalog)) error {
 	case w.inbox <- todo:
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	case <-w.ended:
+		return errEnded
 	}
 	<-done // the owner has taken it and does not block
 	return nil

@@ -36,19 +36,20 @@ var (
 // count stays as asked for, so that a later placement still serves. The caller may end ctx
 // as soon as a target has answered.
 func (w *workload) Wake(ctx context.Context, _ healthgate.Generation) error {
-	known, err := w.begin(ctx)
+	k, err := w.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer w.end()
-	ctx, cancel := context.WithTimeoutCause(ctx, known.policy.WakeTimeout-lastWord, errOverdue)
+	within := k.policy.WakeTimeout - min(lastWord, k.policy.WakeTimeout/2)
+	ctx, cancel := context.WithTimeoutCause(ctx, within, errOverdue)
 	defer cancel()
-	asked, err := w.askUp(ctx, known)
-	w.release(asked)
+	a, err := w.askUp(ctx, k)
+	w.release(a)
 	if err != nil {
 		return err
 	}
-	return (&arrival{workload: w, asked: asked}).await(ctx)
+	return (&arrival{workload: w, asked: a}).await(ctx)
 }
 
 // Sleep asks for count 0 and returns when Nomad has taken it. It keeps the count that was
@@ -64,8 +65,8 @@ func (w *workload) Sleep(ctx context.Context, _ healthgate.Generation, depth idl
 		return err
 	}
 	defer w.end()
-	asked, err := w.askDown(ctx)
-	w.release(asked)
+	a, err := w.askDown(ctx)
+	w.release(a)
 	return err
 }
 
@@ -94,7 +95,8 @@ func (w *workload) begin(ctx context.Context) (known, error) {
 	return k, err
 }
 
-// release tells the catalog the outcome; what was seen meanwhile and is newer is told. It does not depend on the caller's context, which may have ended.
+// release tells the catalog the outcome; what was seen meanwhile and is newer is told. It
+// does not depend on the caller's context, which may have ended.
 func (w *workload) release(a asked) {
 	w.always(func(g *group, sink Sink) { g.settle(a, sink) })
 }
@@ -105,10 +107,8 @@ func (w *workload) end() {
 
 // always changes the group, if it is still there and the watcher runs.
 func (w *workload) always(act func(*group, Sink)) {
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
-	defer cancel()
 	// An error means that the group or the watcher is gone: nothing to keep right.
-	_ = w.watcher.doGroup(ctx, w.id, act)
+	_ = w.watcher.doGroup(context.Background(), w.id, act)
 }
 
 // read returns the job and this group in it. errStopped and errNoGroup say why it cannot

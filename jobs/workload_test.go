@@ -333,3 +333,20 @@ func TestSleep_nomadAway_saysSo(t *testing.T) {
 		mustFail(t, w.sleep(id), "cannot reach Nomad", w.cluster.Addr())
 	})
 }
+
+func TestWake_watcherEnds_returnsAtOnce(t *testing.T) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
+		id := w.asleep()
+		w.faults.SetDelay(devnomad.StepPlacement, time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- w.workload(id).Wake(ctx, 1) }()
+		w.pass(time.Second)
+		began := time.Now()
+		w.stop()
+		cancel()
+		if err := <-done; err == nil || time.Since(began) > 0 {
+			t.Errorf("got %v after %s", err, time.Since(began))
+		}
+	})
+}
