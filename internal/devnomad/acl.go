@@ -106,7 +106,7 @@ func (s *store) grantsOf(secret string) (*grants, error) {
 		t := s.tokens[secret]
 		switch {
 		case t == nil:
-			return nil, errTokenUnknown
+			return nil, errForbidden
 		case t.Type == "management":
 			g := everything()
 			g.secret = secret

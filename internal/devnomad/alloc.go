@@ -1,6 +1,7 @@
 package devnomad
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -157,7 +158,9 @@ func (c *Cluster) stopAlloc(w http.ResponseWriter, r *http.Request, id string) (
 		return nil, errMethod
 	}
 	a, err := c.allocFor(r, id, "alloc-lifecycle")
-	if err != nil {
+	if s, ok := errors.AsType[*statusError](err); ok && s.code == http.StatusNotFound {
+		return nil, fail(http.StatusNotFound, "allocation not found")
+	} else if err != nil {
 		return nil, err
 	}
 	var e *nomad.Evaluation

@@ -80,14 +80,22 @@ func (b *broker) unsubscribe(s *subscription) {
 	delete(b.subs, s)
 }
 
-// closeAll ends every subscription for which f answers true; nil: all.
-func (b *broker) closeAll(f func(*subscription) bool) {
+// closeAll ends every subscription for which f answers true; nil: all. cut says
+// whether their connections end, too.
+func (b *broker) closeAll(cut bool, f func(*subscription) bool) {
+	b.each(func(s *subscription) {
+		if f == nil || f(s) {
+			s.close(cut)
+		}
+	})
+}
+
+// each calls f for every open subscription, without the broker's lock.
+func (b *broker) each(f func(*subscription)) {
 	b.mu.Lock()
 	subs := slices.Collect(maps.Keys(b.subs))
 	b.mu.Unlock()
 	for _, s := range subs {
-		if f == nil || f(s) {
-			s.close()
-		}
+		f(s)
 	}
 }

@@ -1,6 +1,7 @@
 package devnomad
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +33,15 @@ func (n *client) reconcile(ids []string) {
 		n.c.store.view(func(s *store) { a = s.allocs[id] })
 		if a != nil {
 			n.update(a)
+		}
+	}
+}
+
+// remove ends allocations that the server has forgotten.
+func (n *client) remove(ids []string) {
+	for _, id := range ids {
+		if r := n.run(id); r != nil {
+			r.stop(false)
 		}
 	}
 }
@@ -125,11 +135,12 @@ func (c *Cluster) acceptNews(news []allocNews) {
 	evals := map[key]string{}
 	ended := false
 	_, err := c.store.commit(typeAllocUpdated, func(t *tx) error {
+		news = slices.DeleteFunc(news, func(n allocNews) bool { return t.allocs[n.id] == nil })
+		if len(news) == 0 {
+			return errNoPlan // of purged jobs only
+		}
 		for _, n := range news {
 			was := t.allocs[n.id]
-			if was == nil {
-				continue
-			}
 			t.acceptHealth(was, n)
 			t.setAlloc(n.id, func(a *nomad.Allocation) { n.apply(a) })
 			ended = ended || clientTerminal(t.allocs[n.id])
@@ -138,14 +149,11 @@ func (c *Cluster) acceptNews(news []allocNews) {
 			}
 		}
 		for _, n := range news {
-			if a := t.allocs[n.id]; a != nil {
-				t.refreshStatus(key{a.Namespace, a.JobID})
-			}
+			t.refreshStatus(key{t.allocs[n.id].Namespace, t.allocs[n.id].JobID})
 		}
 		return nil
 	})
 	if err != nil {
-		c.log.Error("client update lost", "error", err)
 		return
 	}
 	for k, id := range evals {

@@ -117,7 +117,7 @@ func (c *Cluster) tasksFor(r *http.Request, id, name string) ([]*taskRun, error)
 	if name != "" {
 		t := run.tasks[name]
 		if t == nil {
-			return nil, fmt.Errorf("Task not found in allocation: %q", name)
+			return nil, errors.New("Task not found")
 		}
 		return []*taskRun{t}, nil
 	}

@@ -149,10 +149,18 @@ func (f *Faults) copies(e *event) int {
 	return 1
 }
 
-// EndStreams ends every open event stream.
+// EndStreams ends the connection of every open event stream.
 func (f *Faults) EndStreams() {
 	if c := f.attached(); c != nil {
-		c.store.broker.closeAll(nil)
+		c.store.broker.closeAll(true, nil)
+	}
+}
+
+// SilenceStreams lets nothing through any open event stream any more, not even a
+// heartbeat, while the connections stay open: a network that has gone away.
+func (f *Faults) SilenceStreams() {
+	if c := f.attached(); c != nil {
+		c.store.broker.each(func(s *subscription) { s.mute.Store(true) })
 	}
 }
 

@@ -61,7 +61,7 @@ func (t *tx) registerJob(j, old *nomad.Job) {
 	j.JobModifyIndex, j.ModifyIndex = new(t.index), new(t.index)
 	j.Stable = new(false)
 	t.stampPolicies(j, old)
-	j.Status = new(t.jobStatus(j, false))
+	j.Status = new(t.jobStatus(j))
 	if old == nil {
 		j.Status = new("pending")
 	}
@@ -85,7 +85,7 @@ func (t *tx) refreshStatus(k key) {
 	if j == nil {
 		return
 	}
-	status := t.jobStatus(j, false)
+	status := t.jobStatus(j)
 	if status == *j.Status {
 		return
 	}
@@ -105,7 +105,7 @@ func (t *tx) replaceVersion(j *nomad.Job) {
 
 // jobStatus is running while an allocation is not terminal, pending while an
 // evaluation is not, dead after that. System jobs run until they are stopped.
-func (s *store) jobStatus(j *nomad.Job, evalGone bool) string {
+func (s *store) jobStatus(j *nomad.Job) string {
 	if *j.Type == "system" || j.Periodic != nil || j.ParameterizedJob != nil {
 		if *j.Stop {
 			return "dead"
@@ -118,7 +118,7 @@ func (s *store) jobStatus(j *nomad.Job, evalGone bool) string {
 		return "running"
 	case slices.ContainsFunc(evals, func(e *nomad.Evaluation) bool { return !evalTerminal(e) }):
 		return "pending"
-	case evalGone || len(allocs) > 0 || len(evals) > 0:
+	case len(allocs) > 0 || len(evals) > 0:
 		return "dead"
 	}
 	return "pending"
@@ -159,11 +159,14 @@ func (t *tx) deregister(j *nomad.Job, purge bool) {
 		c := copyJob(j)
 		c.Stop, c.Version = new(true), new(*j.Version+1)
 		c.ModifyIndex, c.JobModifyIndex = new(t.index), new(t.index)
+		c.Status = new(t.jobStatus(c))
+		t.disablePolicies(c)
 		t.putJob(c)
 		t.versions[k] = slices.Insert(t.versions[k], 0, c)
 		t.touchSummary(k)
 		return
 	}
+	t.forgetWork(k)
 	delete(t.jobs, k)
 	delete(t.versions, k)
 	delete(t.scaled, k)
@@ -173,4 +176,27 @@ func (t *tx) deregister(j *nomad.Job, purge bool) {
 	t.touch(tableSummaries)
 	t.touch(tablePolicies)
 	t.emit(jobEvent(j, true))
+}
+
+// forgetWork removes what a purged job leaves: its allocations and deployments
+// are gone at once, without an event, and what was pending is over.
+func (t *tx) forgetWork(k key) {
+	for _, e := range t.jobEvals(k) {
+		if e.Status == "pending" {
+			t.setEval(e.ID, func(e *nomad.Evaluation) {
+				e.Status, e.StatusDescription = "complete", "job "+k.id+" deleted"
+			})
+		}
+	}
+	for _, id := range t.byJob[k] {
+		delete(t.allocs, id)
+		t.touch(tableAllocs)
+	}
+	delete(t.byJob, k)
+	for id, d := range t.deployments {
+		if d.Namespace == k.ns && d.JobID == k.id {
+			delete(t.deployments, id)
+			t.touch(tableDeployments)
+		}
+	}
 }

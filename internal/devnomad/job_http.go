@@ -137,14 +137,17 @@ func (c *Cluster) deregister(w http.ResponseWriter, r *http.Request, id string) 
 		setIndex(w, 0)
 		return out, nil
 	}
+	var orphans []string
 	index, err := c.store.commit(typeJobDeregistered, func(t *tx) error {
 		j := t.jobs[k]
 		if j == nil {
 			return nil
 		}
+		orphans = t.byJob[k]
 		e := t.newEval(j, "job-deregister")
 		e.JobModifyIndex = t.index
 		t.deregister(j, purge)
+		t.flush() // Nomad tells of the job and of its evaluation one after the other
 		t.putEval(e)
 		t.refreshStatus(k)
 		out.EvalID = e.ID
@@ -153,8 +156,10 @@ func (c *Cluster) deregister(w http.ResponseWriter, r *http.Request, id string) 
 	if err != nil {
 		return nil, err
 	}
-	out.EvalCreateIndex, out.JobModifyIndex = index, index
-	out.Index = index
+	out.EvalCreateIndex, out.JobModifyIndex, out.Index = index, index, index
+	if purge {
+		c.client.remove(orphans)
+	}
 	c.scheduler.enqueue(k, out.EvalID)
 	setIndex(w, index)
 	return out, nil

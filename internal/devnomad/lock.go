@@ -174,11 +174,11 @@ func (c *Cluster) renewLock(k key, id string) (any, error) {
 		v := s.variables[k]
 		switch {
 		case v == nil:
-			err = errors.New("variable doesn't exist")
+			err = fail(http.StatusNotFound, "variable doesn't exist")
 		case v.lock == nil:
-			err = errors.New("variable doesn't hold a lock")
+			err = fail(http.StatusConflict, "variable doesn't hold a lock")
 		case v.lock.id != id, v.lock.renew == nil:
-			err = errors.New("attempting to modify locked variable")
+			err = fail(http.StatusConflict, "attempting to modify locked variable")
 		default:
 			select {
 			case v.lock.renew <- struct{}{}:
@@ -198,7 +198,7 @@ func (c *Cluster) renewLock(k key, id string) (any, error) {
 func (c *Cluster) releaseLock(w http.ResponseWriter, k key, v nomad.Variable) (any, error) {
 	switch {
 	case lockID(v) == "":
-		return nil, fail(http.StatusBadRequest, "missing lock ID")
+		return nil, fail(http.StatusBadRequest, "missing lock information")
 	case v.Items != nil:
 		return nil, fail(http.StatusBadRequest, "lock release operation doesn't take variable items")
 	}

@@ -35,6 +35,18 @@ func (t *tx) stampPolicies(j, old *nomad.Job) {
 	}
 }
 
+// disablePolicies turns the scaling blocks of a stopped job off, as Nomad does.
+func (t *tx) disablePolicies(j *nomad.Job) {
+	for _, g := range j.TaskGroups {
+		if g.Scaling != nil {
+			p := *g.Scaling
+			p.Enabled, p.ModifyIndex = new(false), t.index
+			g.Scaling = &p
+			t.touch(tablePolicies)
+		}
+	}
+}
+
 func policyOf(j *nomad.Job, group string) *nomad.ScalingPolicy {
 	if j == nil {
 		return nil

@@ -24,11 +24,9 @@ func fail(code int, format string, args ...any) error {
 }
 
 var (
-	errForbidden     = fail(http.StatusForbidden, "Permission denied")
-	errTokenUnknown  = fail(http.StatusForbidden, "ACL token not found")
-	errMethod        = fail(http.StatusMethodNotAllowed, "Invalid method")
-	errNoLeader      = fail(http.StatusInternalServerError, "No cluster leader")
-	errTokenRequired = fail(http.StatusBadRequest, "Request must be authenticated")
+	errForbidden = fail(http.StatusForbidden, "Permission denied")
+	errMethod    = fail(http.StatusMethodNotAllowed, "Invalid method")
+	errNoLeader  = fail(http.StatusInternalServerError, "No cluster leader")
 )
 
 // handler answers a request with an object to encode, with nil when it has

@@ -115,7 +115,7 @@ func (s *store) commit(typ string, fn func(*tx) error) (uint64, error) {
 		return 0, err
 	}
 	s.index = t.index
-	s.broker.publish(t.index, t.events)
+	t.flush()
 	close(s.changed)
 	s.changed = make(chan struct{})
 	return t.index, nil
@@ -128,6 +128,12 @@ func (s *store) view(fn func(*store)) <-chan struct{} {
 	defer s.mu.Unlock()
 	fn(s)
 	return s.changed
+}
+
+// flush publishes the events so far, as an operation of their own.
+func (t *tx) flush() {
+	t.broker.publish(t.index, t.events)
+	t.events = nil
 }
 
 func (t *tx) touch(tb table) { t.tables[tb] = t.index }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	nomad "github.com/hashicorp/nomad/api"
@@ -23,32 +24,68 @@ type subscription struct {
 	namespace string
 	secret    string
 	once      sync.Once
-	closed    chan struct{}
+	closed    chan struct{} // nothing is sent any more
+	cut       chan struct{} // the connection ends
+	mute      atomic.Bool   // nothing gets through
 }
 
-func (s *subscription) close() { s.once.Do(func() { close(s.closed) }) }
+func newSubscription(r *http.Request) *subscription {
+	return &subscription{
+		closed: make(chan struct{}), cut: make(chan struct{}), namespace: namespaceOf(r), secret: secretOf(r),
+	}
+}
+
+// close ends a subscription for good, and its connection or not.
+func (s *subscription) close(cut bool) {
+	s.once.Do(func() {
+		if cut {
+			close(s.cut)
+		} else {
+			close(s.closed)
+		}
+	})
+}
 
 // streamEvents serves GET /v1/event/stream: newline-delimited JSON, one
 // operation a line, a heartbeat at once and every 30 s.
 func (c *Cluster) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
+	if r.Method != http.MethodGet {
+		return errMethod
+	}
 	index, err := parseIndex(q.Get("index"))
 	if err != nil {
 		return fail(http.StatusBadRequest, "Unable to parse index: %v", err)
 	}
-	sub := &subscription{closed: make(chan struct{}), namespace: namespaceOf(r), secret: secretOf(r)}
+	sub := newSubscription(r)
 	if sub.topics, err = parseTopics(q); err != nil {
 		return fail(http.StatusBadRequest, "Invalid topic query: error parsing topics: %v", err)
 	}
-	if err := c.maySubscribe(sub); err != nil {
-		return err
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache")
+	if c.maySubscribe(sub) != nil {
+		return c.silence(w, r)
 	}
 	at := c.store.broker.subscribe(sub, index)
 	defer c.store.broker.unsubscribe(sub)
-
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-cache")
 	return c.pump(r, &lineWriter{w: w, rc: http.NewResponseController(w)}, sub, at)
+}
+
+// silence is how Nomad 2.0 treats a stream that it refuses or ends: the answer is
+// 200, and no byte follows. To a client that accepts gzip (Go's do) the answer
+// ends; otherwise the connection stays open, silently.
+func (c *Cluster) silence(w http.ResponseWriter, r *http.Request) error {
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		return nil
+	}
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		return nil // the client left
+	}
+	select {
+	case <-r.Context().Done():
+	case <-c.ctx.Done():
+	}
+	return nil
 }
 
 // pump writes until the client, the cluster or the subscription goes away.
@@ -64,9 +101,14 @@ func (c *Cluster) pump(r *http.Request, out *lineWriter, sub *subscription, at *
 			return nil
 		case <-c.ctx.Done():
 			return nil
-		case <-sub.closed:
+		case <-sub.cut:
 			return nil
+		case <-sub.closed:
+			return c.silence(out.w, r)
 		case <-beat.C:
+			if sub.mute.Load() {
+				continue
+			}
 			if out.line([]byte("{}")) != nil {
 				return nil
 			}
@@ -89,7 +131,7 @@ func (c *Cluster) send(out *lineWriter, sub *subscription, at *batch) error {
 			}
 		}
 	}
-	if len(events) == 0 {
+	if len(events) == 0 || sub.mute.Load() {
 		return nil
 	}
 	line, err := json.Marshal(struct {
@@ -119,7 +161,8 @@ func parseIndex(s string) (uint64, error) {
 	if s == "" {
 		return 0, nil
 	}
-	return strconv.ParseUint(s, 10, 64)
+	n, err := strconv.Atoi(s) // as Nomad does, for the same errors
+	return uint64(max(n, 0)), err
 }
 
 // parseTopics reads topic=T or topic=T:key; none at all means everything.

@@ -83,10 +83,18 @@ func (t *taskRun) once(ctx context.Context) (exit Exit, asked bool, err error) {
 		asked = true
 	case <-ctx.Done():
 	}
-	if !t.kill(task, asked) {
+	err = t.kill(task, asked)
+	if err != nil {
 		giveUp()
 	}
-	return <-done, asked, nil
+	exit = <-done
+	t.noteExit(exit)
+	t.note("Killed", "Task successfully killed", func(e *nomad.TaskEvent) {
+		if err != nil {
+			e.DisplayMessage, e.KillError = err.Error(), err.Error()
+		}
+	})
+	return exit, asked, nil
 }
 
 func (t *taskRun) start(ctx context.Context) (Task, error) {
@@ -106,8 +114,8 @@ func (t *taskRun) wait(ctx context.Context, task Task) Exit {
 }
 
 // kill is the polite end: shutdown delay, signal, kill timeout.
-// It says whether the task has ended.
-func (t *taskRun) kill(task Task, restart bool) bool {
+// An error means that the task has not ended.
+func (t *taskRun) kill(task Task, restart bool) error {
 	grace := 5 * time.Second
 	if k := t.task.KillTimeout; k != nil {
 		grace = *k
@@ -124,12 +132,7 @@ func (t *taskRun) kill(task Task, restart bool) bool {
 	if t.r.c.ctx.Err() != nil {
 		grace = 0 // the whole cluster ends: no time for manners
 	}
-	if err := task.Stop(ctx, t.task.KillSignal, grace); err != nil {
-		t.note("Killed", err.Error(), func(e *nomad.TaskEvent) { e.KillError = err.Error() })
-		return false
-	}
-	t.note("Killed", "Task successfully killed", nil)
-	return true
+	return task.Stop(ctx, t.task.KillSignal, grace)
 }
 
 // killMargin is what ending by force may take after the grace period.

@@ -172,7 +172,7 @@ func (c *Cluster) deleteToken(w http.ResponseWriter, accessor string) error {
 
 // recheckStreams ends the event streams of tokens that may not read any more.
 func (c *Cluster) recheckStreams() {
-	c.store.broker.closeAll(func(s *subscription) bool { return c.maySubscribe(s) != nil })
+	c.store.broker.closeAll(false, func(s *subscription) bool { return c.maySubscribe(s) != nil })
 }
 
 // servePolicies serves GET /v1/acl/policies.

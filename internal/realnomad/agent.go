@@ -1,0 +1,233 @@
+// Package realnomad starts a real Nomad agent, from the nomad binary on PATH,
+// for tests: one node that is server and client, on free loopback ports, with a
+// data directory of its own and raw_exec on.
+//
+// It decides nothing about what is tested. It ends whatever it has started, and
+// what an earlier run that was killed has left behind. It never touches another
+// agent on the machine.
+package realnomad
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	nomad "github.com/hashicorp/nomad/api"
+)
+
+// ErrNotFound says that there is no nomad on PATH.
+var ErrNotFound = errors.New("nomad is not on PATH")
+
+// bootLimit is how long an agent may take until its node is ready.
+const bootLimit = 60 * time.Second
+
+// Config says which agent to start. The zero value is one without ACLs.
+type Config struct {
+	ACL       bool   // on, with a management token in Agent.Token
+	PluginDir string // "": none
+	Extra     string // more configuration, in HCL
+}
+
+// Agent is a real agent. Its data outlives the agent's process until Close.
+type Agent struct {
+	Token string // the management token; "": ACLs are off
+	Dir   string // configuration, data and the agent's log
+	cfg   Config
+	addr  string
+	mark  string // in the environment of everything it starts
+	cmd   *exec.Cmd
+	log   *os.File
+}
+
+// Start starts an agent and waits until its node is ready.
+func Start(cfg Config) (*Agent, error) {
+	path, err := exec.LookPath("nomad")
+	if err != nil {
+		return nil, ErrNotFound
+	}
+	sweepAbandoned()
+	dir, err := os.MkdirTemp("", "realnomad-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a directory for the agent: %w", err)
+	}
+	a := &Agent{Dir: dir, cfg: cfg, mark: newMark()}
+	if err := a.prepare(path); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	if err := a.Launch(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	if cfg.ACL {
+		if err := a.bootstrap(); err != nil {
+			return nil, errors.Join(err, a.Close())
+		}
+	}
+	if err := a.awaitNode(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// prepare writes the configuration.
+func (a *Agent) prepare(path string) error {
+	ports, err := freePorts(3)
+	if err != nil {
+		return err
+	}
+	a.addr = fmt.Sprintf("http://127.0.0.1:%d", ports[0])
+	plugins := filepath.Join(a.Dir, "plugins")
+	if a.cfg.PluginDir != "" {
+		plugins = a.cfg.PluginDir
+	}
+	conf := fmt.Sprintf(`
+data_dir             = %q
+plugin_dir           = %q
+name                 = "realnomad"
+bind_addr            = "127.0.0.1"
+disable_update_check = true
+enable_debug         = false
+ports     { http = %d  rpc = %d  serf = %d }
+advertise { http = "127.0.0.1"  rpc = "127.0.0.1"  serf = "127.0.0.1" }
+server    { enabled = true  bootstrap_expect = 1 }
+client    { enabled = true  network_interface = "lo" }
+ui        { enabled = false }
+limits    { http_max_conns_per_client = 0 }
+acl       { enabled = %t }
+plugin "raw_exec" { config { enabled = true } }
+%s
+`, filepath.Join(a.Dir, "data"), plugins, ports[0], ports[1], ports[2], a.cfg.ACL, a.cfg.Extra)
+	if err := os.MkdirAll(plugins, 0o755); err != nil {
+		return fmt.Errorf("cannot make the plugin directory: %w", err)
+	}
+	if err := os.WriteFile(a.configPath(), []byte(conf), 0o600); err != nil {
+		return fmt.Errorf("cannot write the agent's configuration: %w", err)
+	}
+	a.cmd = exec.Command(path)
+	return nil
+}
+
+func (a *Agent) configPath() string { return filepath.Join(a.Dir, "agent.hcl") }
+
+// Log is the path of the agent's log.
+func (a *Agent) Log() string { return filepath.Join(a.Dir, "agent.log") }
+
+// Launch starts the agent's process: at first, and again after End. It returns
+// when the API answers.
+func (a *Agent) Launch() error {
+	log, err := os.OpenFile(a.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("cannot open the agent's log: %w", err)
+	}
+	cmd := exec.Command(a.cmd.Path, "agent", "-config", a.configPath())
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), unwanted), markVar+"="+a.mark)
+	if err := cmd.Start(); err != nil {
+		return errors.Join(fmt.Errorf("cannot start nomad: %w", err), log.Close())
+	}
+	a.cmd, a.log = cmd, log
+	return a.await("the agent's API", func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.addr+"/v1/status/leader", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		var body bytes.Buffer
+		if _, err := body.ReadFrom(resp.Body); err != nil {
+			return err
+		}
+		if resp.StatusCode != http.StatusOK || body.Len() <= len(`""`) {
+			return errors.New("there is no leader yet")
+		}
+		return nil
+	})
+}
+
+// unwanted variables would change the agent: its AWS fingerprint fails with a
+// CA bundle in the environment.
+func unwanted(kv string) bool {
+	return strings.HasPrefix(kv, "AWS_CA_BUNDLE=") || strings.HasPrefix(kv, "NOMAD_")
+}
+
+func (a *Agent) bootstrap() error {
+	return a.await("ACLs", func(ctx context.Context) error {
+		t, _, err := a.Client().ACLTokens().Bootstrap((&nomad.WriteOptions{}).WithContext(ctx))
+		if err == nil {
+			a.Token = t.SecretID
+		}
+		return err
+	})
+}
+
+func (a *Agent) awaitNode() error {
+	return a.await("the node", func(ctx context.Context) error {
+		nodes, _, err := a.Client().Nodes().List((&nomad.QueryOptions{}).WithContext(ctx))
+		if err != nil {
+			return err
+		}
+		for _, n := range nodes {
+			if n.Status == "ready" && n.Drivers["raw_exec"] != nil && n.Drivers["raw_exec"].Healthy {
+				return nil
+			}
+		}
+		return errors.New("it is not ready")
+	})
+}
+
+// await tries f until it succeeds, and says what the last problem was.
+func (a *Agent) await(what string, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), bootLimit)
+	defer cancel()
+	for {
+		err := f(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("cannot wait for %s any longer (see %s): %w", what, a.Log(), err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Addr is the base URL of the agent's API.
+func (a *Agent) Addr() string { return a.addr }
+
+// Client returns an API client with the management token, if ACLs are on.
+func (a *Agent) Client() *nomad.Client {
+	c, err := nomad.NewClient(&nomad.Config{Address: a.addr, SecretID: a.Token, Namespace: "default"})
+	if err != nil {
+		// Our own address always parses.
+		panic(fmt.Sprintf("realnomad: cannot make a client for %s: %v", a.addr, err))
+	}
+	return c
+}
+
+// freePorts finds ports of 127.0.0.1 that nobody listens on.
+func freePorts(n int) ([]int, error) {
+	var out []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("cannot find a free port: %w", err)
+		}
+		defer l.Close()
+		out = append(out, l.Addr().(*net.TCPAddr).Port)
+	}
+	return out, nil
+}

@@ -1,0 +1,156 @@
+package realnomad
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	nomad "github.com/hashicorp/nomad/api"
+)
+
+// markVar is in the environment of an agent and so of all that it starts: its
+// plugins, and the tasks of raw_exec, which inherit the agent's environment.
+const markVar = "REALNOMAD_OWNER"
+
+// newMark names the process that owns an agent, and the agent.
+func newMark() string { return fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()) }
+
+// politeness is how long an agent and its tasks get to end by themselves.
+const politeness = 10 * time.Second
+
+// End ends the agent's process by a signal and waits for it; tasks go on.
+func (a *Agent) End(sig syscall.Signal) error {
+	if a.log == nil {
+		return nil
+	}
+	// An error means that it has ended already.
+	_ = a.cmd.Process.Signal(sig)
+	done := make(chan struct{})
+	go func() { _ = a.cmd.Wait(); close(done) }() // how it ended does not matter
+	select {
+	case <-done:
+	case <-time.After(politeness):
+		_ = a.cmd.Process.Kill()
+		<-done
+	}
+	err := a.log.Close()
+	a.log = nil
+	return err
+}
+
+// Close ends the agent, every task and every helper process of it, and removes
+// its directory.
+func (a *Agent) Close() error {
+	errs := []error{a.stopJobs(), a.End(syscall.SIGTERM)}
+	sweep(func(mark string) bool { return mark == a.mark })
+	return errors.Join(append(errs, a.unmount(), os.RemoveAll(a.Dir))...)
+}
+
+// unmount detaches what the agent has mounted in its directory: each task's
+// secrets are on a file system of their own.
+func (a *Agent) unmount() error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return fmt.Errorf("cannot list mounts: %w", err)
+	}
+	var errs []error
+	for line := range strings.Lines(string(mounts)) {
+		f := strings.Fields(line)
+		if len(f) > 1 && strings.HasPrefix(f[1], a.Dir+"/") {
+			errs = append(errs, syscall.Unmount(f[1], syscall.MNT_DETACH))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// stopJobs lets the agent end its tasks itself, so that it cleans up after them.
+func (a *Agent) stopJobs() error {
+	if a.log == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), politeness)
+	defer cancel()
+	c, q := a.Client(), (&nomad.QueryOptions{Namespace: "*"}).WithContext(ctx)
+	jobs, _, err := c.Jobs().List(q)
+	if err != nil {
+		return fmt.Errorf("cannot list the agent's jobs: %w", err)
+	}
+	for _, j := range jobs {
+		w := (&nomad.WriteOptions{Namespace: j.Namespace}).WithContext(ctx)
+		if _, _, err := c.Jobs().Deregister(j.ID, false, w); err != nil {
+			return fmt.Errorf("cannot stop job %q: %w", j.ID, err)
+		}
+	}
+	for {
+		allocs, _, err := c.Allocations().List(q)
+		if err != nil || !anyRunning(allocs) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil // the sweep ends what is left
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func anyRunning(allocs []*nomad.AllocationListStub) bool {
+	for _, a := range allocs {
+		if a.ClientStatus == "running" || a.ClientStatus == "pending" {
+			return true
+		}
+	}
+	return false
+}
+
+// sweepAbandoned ends what the agents of test processes that are gone have left.
+func sweepAbandoned() {
+	sweep(func(mark string) bool {
+		pid, err := strconv.Atoi(strings.SplitN(mark, "-", 2)[0])
+		return err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+	})
+}
+
+// sweep kills every process with a mark that want accepts. It looks again until
+// it finds none, since a process may fork while it is being killed.
+func sweep(want func(mark string) bool) {
+	for range 20 {
+		found := false
+		environs, err := filepath.Glob("/proc/[0-9]*/environ")
+		if err != nil {
+			return
+		}
+		for _, path := range environs {
+			env, err := os.ReadFile(path)
+			if err != nil || !marked(env, want) {
+				continue // gone, or somebody else's
+			}
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if err == nil && pid != os.Getpid() {
+				found = true
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		if !found {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func marked(env []byte, want func(string) bool) bool {
+	for kv := range bytes.SplitSeq(env, []byte{0}) {
+		if mark, ok := bytes.CutPrefix(kv, []byte(markVar+"=")); ok {
+			return want(string(mark))
+		}
+	}
+	return false
+}
