@@ -14,6 +14,7 @@ import (
 // crowd is the workload of many groups at once. Nothing ever listens.
 type crowd struct {
 	took             time.Duration
+	counters         healthgate.Counters
 	now, most, begun atomic.Int32
 }
 
@@ -22,6 +23,7 @@ func (c *crowd) add(t testing.TB, loop *idle.Loop, i int) *idle.Group {
 	g, err := loop.Add(idle.GroupConfig{
 		ID:       idle.GroupID{Namespace: "default", Job: "job-" + strconv.Itoa(i), Group: "web"},
 		Policy:   policy(),
+		Gate:     healthgate.GateConfig{Counters: &c.counters},
 		Workload: c,
 	})
 	if err != nil {

@@ -15,7 +15,7 @@ type Transition struct {
 	Cause      string // "request", "command: alice", "idle for 5m0s", "wake timed out", …
 	Depth      Depth  // of the sleep, for Sleeping and Asleep
 	Err        string // the reason of a failure, "" otherwise
-	Wake       *Wake  // of the wake that ended with this transition, nil otherwise
+	Wake       *Wake  // of the wake that ended with this transition, nil otherwise and in Status.History
 }
 
 // maxHistory is how many transitions of a group are remembered.
@@ -25,8 +25,8 @@ const maxHistory = 8
 type past struct {
 	at         int64 // nanoseconds since the loop's epoch
 	generation healthgate.Generation
-	cause, err string
-	wake       *Wake
+	cause      string
+	err        *string // nil: none
 	from, to   State
 	depth      Depth
 }
@@ -39,10 +39,15 @@ func (h *history) add(t *Transition, epoch time.Time) {
 		copy(*h, (*h)[1:])
 		*h = (*h)[:maxHistory-1]
 	}
-	*h = append(*h, past{
+	p := past{
 		at: int64(t.At.Sub(epoch)), generation: t.Generation, cause: t.Cause,
-		err: t.Err, wake: t.Wake, from: t.From, to: t.To, depth: t.Depth,
-	})
+		from: t.From, to: t.To, depth: t.Depth,
+	}
+	if t.Err != "" {
+		err := t.Err // not the whole transition
+		p.err = &err
+	}
+	*h = append(*h, p)
 }
 
 func (h history) transitions(id GroupID, epoch time.Time) []Transition {
@@ -51,7 +56,9 @@ func (h history) transitions(id GroupID, epoch time.Time) []Transition {
 		all[i] = Transition{
 			Group: id, Generation: p.generation, From: p.from, To: p.to,
 			At: epoch.Add(time.Duration(p.at)), Cause: p.cause, Depth: p.depth,
-			Err: p.err, Wake: p.wake,
+		}
+		if p.err != nil {
+			all[i].Err = *p.err
 		}
 	}
 	return all

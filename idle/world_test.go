@@ -216,3 +216,10 @@ func (w *world) state(want idle.State) {
 		w.t.Errorf("state is %v, want %v", got, want)
 	}
 }
+
+// listening is only good for dialling.
+func listening() *world {
+	w := new(world)
+	w.up.Store(true)
+	return w
+}

@@ -28,6 +28,7 @@ func scenes() []*scene {
 		newScene("ready").ready(),
 		newScene("draining").drain(),
 		newScene("sleeping").sleep(),
+		newScene("sleeping, not told yet").untold(),
 		newScene("failed").fail(),
 		newScene("failed, backoff over").fail().pass(time.Second),
 		newScene("failed, call still under way").timeOut().pass(time.Second),
@@ -108,6 +109,14 @@ func (s *scene) sleep() *scene {
 	s.drain()
 	s.now = s.m.Due()
 	s.step(idle.Event{Kind: idle.DeadlinePassed})
+	s.step(idle.Event{Kind: idle.GateClosed})
+	return s
+}
+
+// untold is sleeping while the workload still has an older call to answer.
+func (s *scene) untold() *scene {
+	s.wake()
+	s.step(idle.Event{Kind: idle.SleepAsked, Cause: "command"})
 	s.step(idle.Event{Kind: idle.GateClosed})
 	return s
 }
