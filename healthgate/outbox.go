@@ -30,7 +30,8 @@ func (g *Gate) postGeneration(call func(Generation), gen Generation) {
 
 func (g *Gate) log(level slog.Level, text string, args ...any) {
 	args = append(args, "generation", g.gen)
-	g.post(func() { g.cfg.Log.Log(context.Background(), level, text, args...) })
+	to := g.cfg.Log
+	g.post(func() { to.Log(context.Background(), level, text, args...) })
 }
 
 // logTarget is log about one target.

@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	firstPause  = 5 * time.Millisecond  // after the first probe of a wake; doubles from there
-	fastPause   = 25 * time.Millisecond // the longest pause during fastFor
+	shareWaited = 16                    // a pause is 1/16 of the time already waited, …
+	firstPause  = 5 * time.Millisecond  // … at least this, …
+	fastPause   = 25 * time.Millisecond // … at most this during fastFor, …
 	fastFor     = time.Second
-	shareWaited = 16 // later a pause is 1/16 of the time already waited, …
-	backoffMost = 8  // … at most 8 intervals, so what never comes up is left in peace
+	backoffMost = 8  // … and later at most 8 intervals: what never comes up is left in peace
 	stretchMost = 10 // how far a timeout may grow
 )
 
@@ -21,7 +21,6 @@ type pace struct {
 	least    time.Duration // the configured timeout
 	timeout  time.Duration // of the next probe
 	since    time.Time     // when this wake's first probe was sent
-	pause    time.Duration // the last one
 	settled  bool          // the target has answered
 }
 
@@ -31,7 +30,7 @@ func newPace(c ProbeConfig) pace {
 
 // begin starts over at the pace of a wake.
 func (p *pace) begin(now time.Time) {
-	p.since, p.pause, p.settled = now, 0, false
+	p.since, p.settled = now, false
 }
 
 // passed settles the pace. The timeout becomes what a target this slow needs.
@@ -52,8 +51,7 @@ func (p *pace) next(now time.Time) time.Duration {
 	case p.settled:
 		return jitter(p.interval)
 	case waited < fastFor:
-		p.pause = min(max(firstPause, 2*p.pause), fastPause, p.interval)
-		return p.pause
+		return min(max(waited/shareWaited, firstPause), fastPause, p.interval)
 	}
 	return jitter(min(max(waited/shareWaited, fastPause), backoffMost*p.interval))
 }

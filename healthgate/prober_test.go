@@ -60,17 +60,18 @@ func TestProber_readyAfter120ms_isNoticedBefore150ms(t *testing.T) {
 	})
 }
 
-func TestProber_firstSecond_startsAtOnceAndDoubles(t *testing.T) {
+func TestProber_firstSecond_pausesAre5To25MsAndASixteenthOfTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
-		rec := probeFor(t, healthgate.ProbeConfig{Dial: n.dial}, "dead:1", 100*time.Millisecond)
-		want := []time.Duration{0, 5, 15, 35, 60, 85}
-		if len(rec.at) != len(want) {
+		rec := probeFor(t, healthgate.ProbeConfig{Dial: n.dial}, "dead:1", time.Second)
+		if len(rec.at) < 40 || rec.at[0] != 0 || rec.at[1] != 5*time.Millisecond {
 			t.Fatalf("probed at %s", rec.at)
 		}
-		for i, at := range rec.at {
-			if at != want[i]*time.Millisecond {
-				t.Errorf("probe %d after %s, want %s", i, at, want[i]*time.Millisecond)
+		for i := 1; i < len(rec.at); i++ {
+			pause, waited := rec.at[i]-rec.at[i-1], rec.at[i-1]
+			want := min(max(5*time.Millisecond, waited/16), 25*time.Millisecond)
+			if pause != want {
+				t.Errorf("after %s the pause was %s, want %s", waited, pause, want)
 			}
 			if v := rec.rs[i].Verdict; v != healthgate.Dead {
 				t.Errorf("refused is %s", v)
@@ -122,7 +123,7 @@ func TestProber_neverComesUp_isBackedOffFrom(t *testing.T) {
 				late++
 			}
 		}
-		if early > 110 || late > 260 {
+		if early > 120 || late > 260 {
 			t.Errorf("%d probes in 16s, %d in the last half hour", early, late)
 		}
 	})
@@ -134,7 +135,7 @@ func TestProber_initialDelay_isWaitedFirst(t *testing.T) {
 		cfg := healthgate.ProbeConfig{InitialDelay: 3 * time.Second, Dial: n.dial}
 		time.AfterFunc(3020*time.Millisecond, func() { n.answer("app:1") })
 		rec := probeFor(t, cfg, "app:1", 4*time.Second)
-		if rec.at[0] != 3*time.Second || rec.readyAt() != 3035*time.Millisecond {
+		if rec.at[0] != 3*time.Second || rec.readyAt() != 3025*time.Millisecond {
 			t.Errorf("first probe after %s, ready after %s", rec.at[0], rec.readyAt())
 		}
 	})

@@ -69,14 +69,45 @@ func (g *Gate) Update(gen Generation, targets []Target) {
 // enter gives t a seat and has it probed, by one goroutine that owns the watch and ends
 // soon after the seat's stop.
 func (g *Gate) enter(t Target) *seat {
-	ctx, stop := context.WithCancel(context.Background())
 	s := &seat{
 		member: &Member{Target: t, Generation: g.gen},
-		stop:   stop, since: time.Now(), verdict: Unknown,
+		since:  time.Now(), verdict: Unknown,
 	}
-	s.watch = newWatch(g.prober(), t.Addr, func(r Result) { g.learn(s, r) })
-	g.running.Go(func() { s.watch.run(ctx) })
+	g.probe(s)
 	return s
+}
+
+// probe has s watched with the gate's probe, in place of whatever watched it before.
+func (g *Gate) probe(s *seat) {
+	if s.stop != nil {
+		s.stop()
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var w *watch
+	w = newWatch(g.prober(), s.member.Addr, func(r Result) { g.learn(s, w, r) })
+	s.watch, s.stop = w, stop
+	g.running.Go(func() { w.run(ctx) })
+}
+
+// SetProbe replaces the probe. Admitted targets stay admitted until the new probe has said
+// otherwise. A bad config is an error and changes nothing.
+func (g *Gate) SetProbe(probe ProbeConfig) error {
+	if err := probe.Validate(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	cfg := *g.cfg
+	cfg.Probe = probe
+	g.cfg = &cfg
+	if g.round == nil {
+		return nil
+	}
+	g.round.prober = nil
+	for _, s := range g.round.seats {
+		g.probe(s)
+	}
+	return nil
 }
 
 // prober is made for the round and goes with it: a shut gate keeps no compiled probe.
@@ -104,12 +135,12 @@ func (g *Gate) dismiss(s *seat) {
 	}
 }
 
-// learn takes in what a probe of s has found. Results from before s left, or was taken
-// out, are dropped.
-func (g *Gate) learn(s *seat, r Result) {
+// learn takes in what w has found out about s. Results from before s left, was taken out,
+// or got another probe, are dropped.
+func (g *Gate) learn(s *seat, w *watch, r Result) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if s.left || r.epoch != s.watch.epoch.Load() {
+	if s.left || s.watch != w || r.epoch != s.watch.epoch.Load() {
 		return
 	}
 	s.verdict, s.err = r.Verdict, ""

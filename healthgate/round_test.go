@@ -34,7 +34,7 @@ func TestGate_passTakenInAfterAReport_doesNotReadmit(t *testing.T) {
 		passed := Result{Verdict: Up, Ready: true, epoch: s.watch.epoch.Load()}
 		up = false
 		g.Report(m, ErrDial)
-		g.learn(s, passed)
+		g.learn(s, s.watch, passed)
 		if g.Pick() != nil {
 			t.Error("admitted by a probe from before the failed dial")
 		}
