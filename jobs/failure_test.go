@@ -113,7 +113,7 @@ func TestWake_noPlace_failsAtOnceAndALaterPlacementStillServes(t *testing.T) {
 		if n := w.count(id); n != 1 {
 			t.Errorf("count %d: not kept as asked for", n)
 		}
-		if _, _, err := w.admin.Jobs().Deregister("big", true, nil); err != nil {
+		if _, _, err := w.admin.Jobs().Deregister("big", false, nil); err != nil {
 			t.Fatal(err)
 		}
 		w.pass(10 * time.Second)

@@ -195,6 +195,39 @@ func TestWake_rightAfterSleep_declaresNoneOfTheOldAllocations(t *testing.T) {
 	})
 }
 
+// The event of Doze's own write is often there before the answer to it.
+func TestWakeAndSleep_answersAreLate_ownWritesAreNotObserved(t *testing.T) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
+		id := w.asleep(counted(1))
+		w.delay(50 * time.Millisecond)
+		if err := w.wake(id); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.sleep(id); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Minute)
+		w.expect("targets default/shop/web: 1", "targets default/shop/web: 0")
+	})
+}
+
+// field case 14: a redeploy that comes between looking and asking is not overruled.
+func TestWake_redeployedBetweenLookingAndAsking_keepsTheNewCount(t *testing.T) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
+		id := w.asleep()
+		w.faults.Inject(devnomad.Fault{
+			Method: http.MethodPut, Path: "/v1/job/shop/scale", Delay: time.Second,
+		})
+		time.AfterFunc(500*time.Millisecond, func() { w.register(service("shop", counted(2))) })
+		if err := w.wake(id); err != nil {
+			t.Fatal(err)
+		}
+		if n := w.count(id); n != 2 {
+			t.Errorf("count %d", n)
+		}
+	})
+}
+
 func TestWake_jobChangedMeanwhile_asksAgain(t *testing.T) {
 	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		id := w.asleep()

@@ -240,15 +240,21 @@ type calls struct {
 	seen []string // METHOD /path
 	// silent: these requests are answered with status 200 and never anything after it.
 	silent func(*http.Request) bool
+	late   time.Duration // how long an answer to a PUT takes to arrive
 }
 
 func (c *calls) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.mu.Lock()
 	c.seen = append(c.seen, r.Method+" "+r.URL.Path)
 	silent := c.silent != nil && c.silent(r)
+	late := c.late
 	c.mu.Unlock()
 	if !silent {
-		return c.next.RoundTrip(r)
+		resp, err := c.next.RoundTrip(r)
+		if r.Method == http.MethodPut {
+			time.Sleep(late)
+		}
+		return resp, err
 	}
 	body, never := io.Pipe()
 	context.AfterFunc(r.Context(), func() { never.CloseWithError(r.Context().Err()) })
@@ -260,6 +266,13 @@ func (c *calls) silence(which func(*http.Request) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.silent = which
+}
+
+// delay sets how long the answer to a PUT takes to arrive.
+func (c *calls) delay(late time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.late = late
 }
 
 // took returns how often the request was made.
