@@ -1,5 +1,7 @@
 package api
 
+//go:generate go test -run TestOpenAPI|mistakes -count=1 . -update-reference
+
 import (
 	_ "embed"
 	"net/http"

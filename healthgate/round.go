@@ -3,6 +3,7 @@ package healthgate
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"time"
 )
 
@@ -90,13 +91,16 @@ func (g *Gate) probe(s *seat) {
 }
 
 // SetProbe replaces the probe. Admitted targets stay admitted until the new probe has said
-// otherwise. A bad config is an error and changes nothing.
+// otherwise. A bad config is an error and changes nothing; neither does the same probe.
 func (g *Gate) SetProbe(probe ProbeConfig) error {
 	if err := probe.Validate(); err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if reflect.DeepEqual(g.cfg.Probe, probe) {
+		return nil
+	}
 	cfg := *g.cfg
 	cfg.Probe = probe
 	g.cfg = &cfg

@@ -43,6 +43,9 @@ func (j *join) Put(g jobs.Group, w idle.Workload, o idle.Observation) {
 	if err := group.SetPolicy(policyOf(g.Policy)); err != nil {
 		j.log.Error("cannot change a group's policy", "group", g.ID, "error", err)
 	}
+	if err := group.Gate().SetProbe(*g.Policy.Probe); err != nil {
+		j.log.Error("cannot change a group's probe", "group", g.ID, "error", err)
+	}
 	group.Observe(o)
 	j.route(g, group)
 }
