@@ -22,9 +22,9 @@ type catalog struct {
 // job is one job that has a scaling block.
 type job struct {
 	stamp
-	seen        uint64            // raft index of the newest thing seen of it
-	groups      map[string]*group // managed ones, by name
-	diagnostics Diagnostics       // as last told
+	seen        uint64      // raft index of the newest thing seen of it
+	groups      []*group    // managed ones
+	diagnostics Diagnostics // as last told
 }
 
 func newCatalog(w *Watcher, sink Sink) *catalog {
@@ -39,7 +39,16 @@ func (c *catalog) group(id idle.GroupID) *group {
 	if j == nil {
 		return nil
 	}
-	return j.groups[id.Group]
+	return j.group(id.Group)
+}
+
+func (j *job) group(name string) *group {
+	for _, g := range j.groups {
+		if g.ID.Group == name {
+			return g
+		}
+	}
+	return nil
 }
 
 // known returns which version of each job is known, and the index that Nomad has certainly
@@ -149,7 +158,7 @@ func hasScaling(tg *nomad.TaskGroup) bool { return tg != nil && tg.Scaling != ni
 func (c *catalog) putJob(id idle.GroupID, read *nomad.Job, cause string) {
 	j := c.jobs[id]
 	if j == nil {
-		j = &job{groups: map[string]*group{}}
+		j = &job{}
 		c.jobs[id] = j
 	}
 	j.stamp = stampOf(read)
@@ -163,9 +172,9 @@ func (c *catalog) putJob(id idle.GroupID, read *nomad.Job, cause string) {
 			c.putGroup(j, managed, cause)
 		}
 	}
-	for name := range j.groups {
-		if !found[name] {
-			c.dropGroup(j, name, leftAlone(all, name))
+	for _, g := range slices.Clone(j.groups) {
+		if !found[g.ID.Group] {
+			c.dropGroup(j, g, leftAlone(all, g.ID.Group))
 		}
 	}
 	c.diagnose(id, j, all)
@@ -197,12 +206,12 @@ func (c *catalog) putGroup(j *job, m *Managed, cause string) {
 		ID: m.ID, JobCreateIndex: j.created, Policy: m.Policy, Min: m.Min, Max: m.Max,
 		Count: m.Count, JobModifyIndex: j.modified,
 	}
-	g := j.groups[m.ID.Group]
+	g := j.group(m.ID.Group)
 	if g == nil {
-		g = &group{Group: now, told: now.Count, work: &workload{c.watcher, m.ID}}
-		j.groups[m.ID.Group] = g
+		g = &group{Group: now, told: now.Count, work: workload{c.watcher, m.ID}}
+		j.groups = append(j.groups, g)
 		g.remember()
-		c.sink.Put(now, g.work, idle.Observation{Count: now.Count, Cause: cause})
+		c.sink.Put(now, &g.work, idle.Observation{Count: now.Count, Cause: cause})
 		return
 	}
 	same := g.sameSettings(now)
@@ -215,14 +224,13 @@ func (c *catalog) putGroup(j *job, m *Managed, cause string) {
 	if !g.holdsBack() {
 		g.told = now.Count
 	}
-	c.sink.Put(now, g.work, idle.Observation{Count: g.told, Cause: cause})
+	c.sink.Put(now, &g.work, idle.Observation{Count: g.told, Cause: cause})
 	g.declare(c.sink)
 }
 
-func (c *catalog) dropGroup(j *job, name, cause string) {
-	id := j.groups[name].ID
-	delete(j.groups, name)
-	c.sink.Remove(id, cause)
+func (c *catalog) dropGroup(j *job, g *group, cause string) {
+	j.groups = slices.DeleteFunc(j.groups, func(o *group) bool { return o == g })
+	c.sink.Remove(g.ID, cause)
 }
 
 func (c *catalog) dropJob(id idle.GroupID, cause string) {
@@ -230,8 +238,8 @@ func (c *catalog) dropJob(id idle.GroupID, cause string) {
 	if j == nil {
 		return
 	}
-	for name := range j.groups {
-		c.dropGroup(j, name, cause)
+	for _, g := range slices.Clone(j.groups) {
+		c.dropGroup(j, g, cause)
 	}
 	c.diagnose(id, j, nil)
 	delete(c.jobs, id)
@@ -244,8 +252,17 @@ func (c *catalog) diagnose(id idle.GroupID, j *job, ds Diagnostics) {
 	}
 }
 
+// sighting is what an event tells of an allocation. There may be thousands a second, most
+// of jobs that Doze does not manage, so only these fields are decoded.
+type sighting struct {
+	ID, Namespace, JobID, TaskGroup string
+	DesiredStatus, ClientStatus     string
+	CreateIndex, ModifyIndex        uint64
+	AllocatedResources              *nomad.AllocatedResources
+}
+
 // allocEvent takes in one event of topic Allocation.
-func (c *catalog) allocEvent(e event, a *nomad.Allocation) {
+func (c *catalog) allocEvent(e event, a *sighting) {
 	g := c.group(idle.GroupID{Namespace: a.Namespace, Job: a.JobID, Group: a.TaskGroup})
 	if g == nil || e.Index <= g.listed {
 		return

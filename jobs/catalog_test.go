@@ -43,8 +43,8 @@ func jobAt(index uint64, count int) *nomad.Job {
 	}
 }
 
-func allocAt(index uint64) *nomad.Allocation {
-	return &nomad.Allocation{
+func allocAt(index uint64) *sighting {
+	return &sighting{
 		ID: fmt.Sprintf("alloc-%d", index), Namespace: "default", JobID: "shop",
 		TaskGroup: "web", DesiredStatus: "run", ClientStatus: "pending",
 		CreateIndex: index, ModifyIndex: index,

@@ -12,7 +12,7 @@ import (
 // group is one managed group, what was told of it, and its allocations.
 type group struct {
 	Group // as last seen
-	work  *workload
+	work  workload
 	told  int // count as the sink knows it
 
 	// lastUp is the last count above 0 that was seen, at index lastUpAt; 0: none.

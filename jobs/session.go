@@ -164,7 +164,7 @@ func (s *session) decode(e event) (func(*catalog), error) {
 	var payload struct {
 		Job        *nomad.Job
 		Deleted    bool
-		Allocation *nomad.Allocation
+		Allocation *sighting
 	}
 	if e.Topic != nomad.TopicJob && e.Topic != nomad.TopicAllocation {
 		return nil, nil
