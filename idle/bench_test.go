@@ -64,6 +64,13 @@ func BenchmarkGroup_status(b *testing.B) {
 	}
 }
 
+// BenchmarkLoop_sleepingGroups adds 100,000 groups that sleep.
+func BenchmarkLoop_sleepingGroups(b *testing.B) {
+	for b.Loop() {
+		b.ReportMetric(float64(addMany(b, 100_000)), "B/group")
+	}
+}
+
 // BenchmarkLoop_wakeOverhead is a whole wake, from request to permission, of a workload that
 // is there at once: what the loop and the gate add.
 func BenchmarkLoop_wakeOverhead(b *testing.B) {

@@ -28,6 +28,7 @@ func FuzzMachine_schedules(f *testing.F) {
 	f.Fuzz(func(t *testing.T, bytes []byte, faults bool) {
 		c := &choices{bytes}
 		w := newSimWorld(c.choose, faults)
+		w.verbose = true
 		w.live(min(len(bytes)/4, 60))
 		if len(w.problems) > 0 {
 			t.Errorf("%q\n%s", w.problems, w.log.String())

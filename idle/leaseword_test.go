@@ -3,7 +3,9 @@ package idle_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"doze/idle"
@@ -25,22 +27,30 @@ func TestGroup_acquireWhileFallingAsleep_neverSlipsPast(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.group = g
-	var clients sync.WaitGroup
+	var clients, sleeper sync.WaitGroup
+	var left atomic.Bool
 	for range 3 {
 		clients.Go(func() {
-			for range 200 {
+			for range 50 {
 				w.request(ctx)
+				slept := w.slept.Load()
+				for i := 0; i < 1000 && w.slept.Load() == slept; i++ {
+					runtime.Gosched() // a chance to fall asleep
+				}
 			}
 		})
 	}
-	clients.Go(func() {
-		for w.slept.Load() < 50 {
+	sleeper.Go(func() {
+		for !left.Load() {
 			if err := g.Sleep(ctx, "command", false); err != nil && !errors.Is(err, idle.ErrLeased) {
 				t.Error(err)
 			}
 		}
 	})
 	clients.Wait()
+	left.Store(true)
+	sleeper.Wait()
+	t.Logf("put to sleep %d times", w.slept.Load())
 	if n := g.Status().InFlight; n != 0 {
 		t.Errorf("%d in flight at the end, want 0", n)
 	}

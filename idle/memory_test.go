@@ -13,10 +13,17 @@ import (
 // config and a full history included.
 const maxBytesPerGroup = 2048
 
-// TestLoop_sleepingGroups_costMemoryOnly adds 100,000 groups, most of which never woke and
-// some of which have, and counts bytes and goroutines per group.
+// TestLoop_sleepingGroups_costMemoryOnly counts bytes and goroutines of groups that sleep.
 func TestLoop_sleepingGroups_costMemoryOnly(t *testing.T) {
-	const groups = 100_000
+	perGroup := addMany(t, 10_000)
+	t.Logf("%d bytes per group that never woke", perGroup)
+	if perGroup > maxBytesPerGroup {
+		t.Errorf("%d bytes per group, want at most %d", perGroup, maxBytesPerGroup)
+	}
+}
+
+// addMany adds groups that sleep and returns how many bytes each costs.
+func addMany(t testing.TB, groups int) int {
 	ctx, cancel := context.WithCancel(t.Context())
 	loop := idle.NewLoop(idle.Config{})
 	done := make(chan error, 1)
@@ -27,10 +34,6 @@ func TestLoop_sleepingGroups_costMemoryOnly(t *testing.T) {
 		c.add(t, loop, i)
 	}
 	perGroup := (usedMemory() - heap) / groups
-	t.Logf("%d bytes per group that never woke", perGroup)
-	if perGroup > maxBytesPerGroup {
-		t.Errorf("%d bytes per group, want at most %d", perGroup, maxBytesPerGroup)
-	}
 	if n := runtime.NumGoroutine() - goroutines; n > 0 {
 		t.Errorf("%d goroutines for sleeping groups", n)
 	}
@@ -41,13 +44,13 @@ func TestLoop_sleepingGroups_costMemoryOnly(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	runtime.KeepAlive(loop)
+	return perGroup
 }
 
-// TestGroup_afterManyLives_costsNoMore wakes 5,000 groups and puts them to sleep again, until
+// TestGroup_afterManyLives_costsNoMore wakes 2,000 groups and puts them to sleep again, until
 // every history is full.
 func TestGroup_afterManyLives_costsNoMore(t *testing.T) {
-	const groups, lives = 5000, 4
+	const groups, lives = 2000, 4
 	ctx, cancel := context.WithCancel(t.Context())
 	loop := idle.NewLoop(idle.Config{})
 	done := make(chan error, 1)

@@ -19,6 +19,8 @@ type simWorld struct {
 	faults bool            // things go wrong, and others interfere
 	calm   bool            // they never did
 
+	verbose bool // write the log
+
 	m        idle.Machine
 	policies []*idle.Policy
 	start    time.Time
@@ -115,7 +117,11 @@ func (w *simWorld) upTo(d time.Duration) time.Duration {
 // chance is true once in n.
 func (w *simWorld) chance(n int) bool { return w.choose(n) == n-1 }
 
+// logf writes the transcript, of schedules that are played to be read.
 func (w *simWorld) logf(format string, args ...any) {
+	if !w.verbose {
+		return
+	}
 	fmt.Fprintf(&w.log, "%12s  %s\n", w.now.Sub(w.start), fmt.Sprintf(format, args...))
 }
 
