@@ -105,8 +105,7 @@ func TestPeers(t *testing.T) {
 		t.Skip("wrk is not installed")
 	}
 	app := freeAddr(t)
-	startPeer(t, peer{name: "app"}, app, "")
-	names, addrs := []string{"direct"}, []string{app}
+	contenders := []*contender{{name: "direct", addr: app, pid: startPeer(t, peer{name: "app"}, app, "")}}
 	for _, p := range peers {
 		if p.args != nil {
 			if _, err := exec.LookPath(p.args[0]); err != nil {
@@ -115,34 +114,70 @@ func TestPeers(t *testing.T) {
 			}
 		}
 		addr := freeAddr(t)
-		startPeer(t, p, addr, app)
-		names, addrs = append(names, p.name), append(addrs, addr)
+		contenders = append(contenders, &contender{name: p.name, addr: addr, pid: startPeer(t, p, addr, app)})
 	}
-	rates := make([][]float64, len(addrs))
 	for range 3 {
-		for i, addr := range addrs {
-			rates[i] = append(rates[i], wrk(t, addr))
+		for _, c := range contenders {
+			c.measure(t)
 		}
 	}
-	report(t, names, rates)
+	report(t, contenders)
 }
 
-func report(t *testing.T, names []string, rates [][]float64) {
-	var gate float64
-	median := map[string]float64{}
-	for i, name := range names {
-		slices.Sort(rates[i])
-		median[name] = rates[i][1]
+// contender is a running peer and what was measured of it.
+type contender struct {
+	name, addr string
+	pid        int
+	rates      []float64 // requests a second
+	costs      []float64 // its own CPU time a request, in microseconds
+}
+
+func (c *contender) measure(t *testing.T) {
+	before := cpuTicks(c.pid)
+	rate, requests := wrk(t, c.addr)
+	const tick = 1e6 / 100 // USER_HZ
+	c.rates = append(c.rates, rate)
+	c.costs = append(c.costs, (cpuTicks(c.pid)-before)*tick/requests)
+}
+
+// cpuTicks returns the CPU time of a process and its children.
+func cpuTicks(pid int) float64 {
+	ticks := 0.0
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		stat, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		// pid (comm) state ppid …; utime and stime are fields 14 and 15 (proc(5)).
+		f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		id := strconv.Itoa(pid)
+		if f[1] != id && filepath.Base(filepath.Dir(path)) != id {
+			continue
+		}
+		for _, field := range f[11:13] {
+			n, _ := strconv.ParseFloat(field, 64)
+			ticks += n
+		}
 	}
-	gate = median["gate"]
-	for i, name := range names {
-		t.Logf("%-13s %8.0f/s  (%.0f-%.0f)  gate is %.2f x", name, median[name], rates[i][0],
-			rates[i][2], gate/median[name])
+	return ticks
+}
+
+func report(t *testing.T, contenders []*contender) {
+	for _, c := range contenders {
+		slices.Sort(c.rates)
+		slices.Sort(c.costs)
+	}
+	gate := contenders[1]
+	for _, c := range contenders {
+		t.Logf("%-13s %6.0f/s (%.0f-%.0f), %3.0f us of CPU each; gate: %.2f x the rate, %.2f x the CPU",
+			c.name, c.rates[1], c.rates[0], c.rates[2], c.costs[1],
+			gate.rates[1]/c.rates[1], gate.costs[1]/c.costs[1])
 	}
 }
 
-// wrk returns requests a second.
-func wrk(t *testing.T, addr string) float64 {
+// wrk returns requests a second, and how many there were.
+func wrk(t *testing.T, addr string) (rate, requests float64) {
 	t.Helper()
 	seconds := os.Getenv("DOZE_BENCH_SECONDS")
 	if seconds == "" {
@@ -155,12 +190,20 @@ func wrk(t *testing.T, addr string) float64 {
 	if strings.Contains(string(out), "Non-2xx") || strings.Contains(string(out), "Socket errors") {
 		t.Errorf("%s: %s", addr, out)
 	}
-	m := regexp.MustCompile(`Requests/sec:\s+([\d.]+)`).FindSubmatch(out)
-	rate, err := strconv.ParseFloat(string(m[1]), 64)
+	return number(t, out, `Requests/sec:\s+([\d.]+)`), number(t, out, `(\d+) requests in`)
+}
+
+func number(t *testing.T, out []byte, pattern string) float64 {
+	t.Helper()
+	m := regexp.MustCompile(pattern).FindSubmatch(out)
+	if m == nil {
+		t.Fatalf("no %s in %s", pattern, out)
+	}
+	n, err := strconv.ParseFloat(string(m[1]), 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rate
+	return n
 }
 
 func freeAddr(t *testing.T) string {
@@ -174,7 +217,7 @@ func freeAddr(t *testing.T) string {
 }
 
 // startPeer starts a process that is ended with the test.
-func startPeer(t *testing.T, p peer, addr, app string) {
+func startPeer(t *testing.T, p peer, addr, app string) (pid int) {
 	t.Helper()
 	args := slices.Clone(p.args)
 	dir := t.TempDir()
@@ -203,11 +246,12 @@ func startPeer(t *testing.T, p peer, addr, app string) {
 	for range 500 {
 		if res, err := http.Get("http://" + addr); err == nil && res.StatusCode == 200 {
 			res.Body.Close()
-			return
+			return cmd.Process.Pid
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("%s does not answer: %s", p.name, &output)
+	return 0
 }
 
 // playRole is a peer's process.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Front serves a Gate on listeners. Requests of the plainest kind (HTTP/1.1, no body, to a
+// Front serves a Gate on listeners without TLS. Requests of the plainest kind (HTTP/1.1, no body, to a
 // ready group) it takes from the client to the target and back on one goroutine, without
 // net/http; a connection on which anything else arrives it hands to the Gate's Server, for
 // good, as if nothing had been read from it. Its methods mean what http.Server's mean.
@@ -17,7 +17,9 @@ type Front struct {
 	gate   *Gate
 	server *http.Server
 	handed *handedListener
-	done   chan struct{}  // closed when the front is to end
+	done   chan struct{}  // closed when no more connections are wanted
+	over   chan struct{}  // closed when the front's own connections are done with
+	end    func()         // closes over
 	plain  sync.WaitGroup // the front's own connections
 	rest   sync.WaitGroup // the server and the watch
 
@@ -30,8 +32,10 @@ type Front struct {
 
 // Front returns a front for the Gate.
 func (g *Gate) Front() *Front {
+	over := make(chan struct{})
 	return &Front{
 		gate: g, server: g.Server(), handed: newHandedListener(), done: make(chan struct{}),
+		over: over, end: sync.OnceFunc(func() { close(over) }),
 		listeners: map[net.Listener]struct{}{}, conns: map[*frontConn]struct{}{},
 	}
 }
@@ -153,6 +157,7 @@ func (f *Front) Shutdown(ctx context.Context) error {
 	if err := waitGroup(ctx, &f.plain); err != nil {
 		return err
 	}
+	f.end()
 	if err := f.server.Shutdown(ctx); err != nil {
 		return err
 	}
@@ -177,8 +182,9 @@ func waitGroup(ctx context.Context, group *sync.WaitGroup) error {
 // Close cuts everything.
 func (f *Front) Close() error {
 	f.close()
+	f.end()
 	for _, c := range f.all() {
-		c.Close()
+		c.cut()
 	}
 	return f.server.Close()
 }

@@ -207,6 +207,16 @@ func (c *frontConn) setTarget(h *h1Conn) {
 	c.target, c.since = h, 0
 }
 
+// cut ends whatever is under way.
+func (c *frontConn) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Close()
+	if c.target != nil {
+		c.target.cut()
+	}
+}
+
 // watch closes the target's connection when the client has left it waiting for an answer.
 func (c *frontConn) watch() {
 	c.mu.Lock()

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"net/textproto"
 	"strings"
 )
 
@@ -11,8 +12,8 @@ type plainRequest struct {
 	size               int // bytes of the head
 	method, uri, path  string
 	host, agent        string
-	forwarded          bool // has X-Forwarded-Proto
-	forwardedHost      bool
+	forwardedProto     bool    // has X-Forwarded-Proto
+	forwardedHost      bool    // has X-Forwarded-Host
 	fields             []field // what goes to the target as it is
 	forwardedFor       []string
 	repeatable, isHEAD bool
@@ -58,13 +59,19 @@ func (q *plainRequest) parseLine(line string) bool {
 	default:
 		return false
 	}
-	for i := range len(q.uri) {
-		if c := q.uri[i]; c <= ' ' || c >= 0x7f || c == '#' || c == '%' {
-			return false // an escaped path has to be decoded to be routed
+	q.path, _, _ = strings.Cut(q.uri, "?")
+	// An escaped path would have to be decoded to be routed.
+	return isVisible(q.uri) && strings.HasPrefix(q.path, "/") && !strings.Contains(q.path, "%")
+}
+
+// isVisible reports whether s is of visible ASCII alone, and no fragment is in it.
+func isVisible(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7f || c == '#' {
+			return false
 		}
 	}
-	q.path, _, _ = strings.Cut(q.uri, "?")
-	return strings.HasPrefix(q.path, "/")
+	return true
 }
 
 // add takes one field line in.
@@ -74,48 +81,30 @@ func (q *plainRequest) add(line string) bool {
 		return false
 	}
 	value = strings.Trim(value, " \t")
-	switch len(name) { // most names cannot be one of those below
-	case 4, 6, 7, 2, 8, 10, 14, 15, 16, 17, 19:
-		return q.addSpecial(name, value)
-	}
-	q.fields = append(q.fields, field{name, value})
-	return true
-}
-
-func (q *plainRequest) addSpecial(name, value string) bool {
-	switch {
-	case strings.EqualFold(name, "Host"):
-		ok := q.host == ""
+	switch textproto.CanonicalMIMEHeaderKey(name) {
+	case "Host":
+		ok = q.host == ""
 		q.host = value
 		return ok
-	case strings.EqualFold(name, "Connection"):
+	case "Connection":
 		return strings.EqualFold(value, "keep-alive")
-	case strings.EqualFold(name, "Keep-Alive"):
+	case "Keep-Alive":
 		return true // for this connection only
-	case strings.EqualFold(name, "X-Forwarded-For"):
+	case "X-Forwarded-For":
 		q.forwardedFor = append(q.forwardedFor, value)
 		return true
-	case isOneOf(name, "TE", "Expect", "Upgrade", "Trailer", "Content-Length",
-		"Transfer-Encoding", "Proxy-Connection", "Proxy-Authorization", "Idempotency-Key"):
+	case "Te", "Expect", "Upgrade", "Trailer", "Content-Length", "Transfer-Encoding",
+		"Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Idempotency-Key":
 		return false
-	case strings.EqualFold(name, "User-Agent"):
+	case "User-Agent":
 		q.agent = value
-	case strings.EqualFold(name, "X-Forwarded-Proto"):
-		q.forwarded = true
-	case strings.EqualFold(name, "X-Forwarded-Host"):
+	case "X-Forwarded-Proto":
+		q.forwardedProto = true
+	case "X-Forwarded-Host":
 		q.forwardedHost = true
 	}
 	q.fields = append(q.fields, field{name, value})
 	return true
-}
-
-func isOneOf(name string, names ...string) bool {
-	for _, n := range names {
-		if strings.EqualFold(name, n) {
-			return true
-		}
-	}
-	return false
 }
 
 // isFieldValue reports whether s may be sent on (RFC 9110, 5.5).
@@ -145,7 +134,7 @@ func (q *plainRequest) appendTo(b []byte, peer string) []byte {
 	}
 	b = append(b, peer...)
 	b = append(b, '\r', '\n')
-	if !q.forwarded {
+	if !q.forwardedProto {
 		b = appendField(b, "X-Forwarded-Proto", "http")
 	}
 	if !q.forwardedHost {

@@ -10,14 +10,15 @@ import (
 const frontWatch = 250 * time.Millisecond
 
 // watchClients notices clients that have left while the front waits for an answer to their
-// request: nobody reads from their connections then. It runs until the front closes.
+// request: nobody reads from their connections then. It runs until the
+// front has no connections of its own any more.
 func (f *Front) watchClients() {
 	ticker := time.NewTicker(frontWatch)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-		case <-f.done:
+		case <-f.over:
 			return
 		}
 		for _, c := range f.all() {

@@ -68,7 +68,7 @@ func (c *h1Conn) peekHead() []byte {
 // simpleStatus returns the status of "HTTP/1.1 200 OK", or 0.
 func simpleStatus(line string) int {
 	rest, ok := strings.CutPrefix(line, "HTTP/1.1 ")
-	if !ok || len(rest) < 3 || len(rest) > 3 && rest[3] != ' ' {
+	if !ok || !isFieldValue(line) || len(rest) < 3 || len(rest) > 3 && rest[3] != ' ' {
 		return 0
 	}
 	status, err := strconv.Atoi(rest[:3])
@@ -81,7 +81,7 @@ func simpleStatus(line string) int {
 // add takes one field line in and reports whether the head is still simple.
 func (h *simpleHead) add(line string) bool {
 	name, value, ok := strings.Cut(line, ":")
-	if !ok || !isToken(name) || strings.ContainsAny(value, "\r\n\x00") {
+	if !ok || !isToken(name) || !isFieldValue(value) {
 		return false
 	}
 	name, value = textproto.CanonicalMIMEHeaderKey(name), textproto.TrimString(value)
