@@ -17,13 +17,14 @@ type arrival struct {
 	*workload
 	asked
 	declared bool   // live allocations were told to the sink
+	spent    bool   // all that there is was placed before this wake, and has failed
 	missing  string // what has not happened yet, in words
 }
 
 // await returns nil when the tasks run, or why they won't.
 func (a *arrival) await(ctx context.Context) error {
 	a.missing = "Nomad has not evaluated the job yet"
-	unplaced, err := a.evaluated(ctx)
+	unplaced, err := a.settled(ctx)
 	var stubs []*nomad.AllocationListStub
 	var index uint64
 	var retry backoff
@@ -43,6 +44,24 @@ func (a *arrival) await(ctx context.Context) error {
 		a.missing, unplaced = progress(alive), nil
 	}
 	return fmt.Errorf("%w: %s", context.Cause(ctx), a.missing)
+}
+
+// othersWithin is how long a wake that has asked for nothing waits for an evaluation that
+// somebody else has caused; then what is placed is taken as it is.
+const othersWithin = 2 * time.Second
+
+// settled is evaluated, bounded where the evaluation is not the wake's own.
+func (a *arrival) settled(ctx context.Context) (unplaced, err error) {
+	if a.wrote {
+		return a.evaluated(ctx)
+	}
+	bounded, cancel := context.WithTimeout(ctx, othersWithin)
+	defer cancel()
+	unplaced, err = a.evaluated(bounded)
+	if ctx.Err() == nil && bounded.Err() != nil {
+		return nil, nil
+	}
+	return unplaced, err
 }
 
 // evaluated waits until Nomad's scheduler has dealt with the count, and returns why not

@@ -38,11 +38,13 @@ func (a *arrival) failure(ctx context.Context, stubs, alive []*nomad.AllocationL
 	return first
 }
 
-// lastFailure words the newest failed allocation of this wake; stubs come newest first.
+// lastFailure words the newest failed allocation, of this wake if it has asked for any;
+// stubs come newest first.
 func (a *arrival) lastFailure(stubs []*nomad.AllocationListStub) error {
 	for _, stub := range stubs {
 		failed := stub.ClientStatus == nomad.AllocClientStatusFailed
 		if failed && (!a.wrote || stub.CreateIndex > a.index) {
+			a.spent = !a.wrote
 			return errors.New(failedWords(stub))
 		}
 	}

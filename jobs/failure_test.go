@@ -3,6 +3,8 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,16 +35,16 @@ func exits(code int, after time.Duration) *devnomad.InProcess {
 	}
 }
 
+// neverAgain has Nomad start nothing again that has failed.
+func neverAgain(j *nomad.Job) {
+	j.TaskGroups[0].RestartPolicy = &nomad.RestartPolicy{Attempts: new(0), Mode: new("fail")}
+	j.TaskGroups[0].ReschedulePolicy = &nomad.ReschedulePolicy{
+		Attempts: new(0), Unlimited: new(false),
+	}
+}
+
 // field case 24: what cannot be started fails at once, with the reason in words.
 func TestWake_tasksWontRun_failsWithTheReason(t *testing.T) {
-	once := func(j *nomad.Job) {
-		j.TaskGroups[0].RestartPolicy = &nomad.RestartPolicy{
-			Attempts: new(0), Mode: new("fail"),
-		}
-		j.TaskGroups[0].ReschedulePolicy = &nomad.ReschedulePolicy{
-			Attempts: new(0), Unlimited: new(false),
-		}
-	}
 	for name, test := range map[string]struct {
 		runner devnomad.Runner
 		job    func(*nomad.Job)
@@ -53,7 +55,7 @@ func TestWake_tasksWontRun_failsWithTheReason(t *testing.T) {
 			[]string{`task "app"`, "driver failure", "Failed to pull `shop:nosuch`"},
 		},
 		"ends, no restarts": {
-			exits(3, 20*time.Millisecond), once, []string{`task "app"`, "terminated", "3"},
+			exits(3, 20*time.Millisecond), neverAgain, []string{`task "app"`, "terminated", "3"},
 		},
 		"ends, restart comes too late": {
 			exits(4, 20*time.Millisecond),
@@ -94,6 +96,40 @@ func TestWake_oneRestartAndItRuns_succeeds(t *testing.T) {
 		w.watch(jobs.Config{})
 		if err := w.wake(id); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// Nomad does not start again what has failed for good; the next wake does.
+func TestWake_allHasFailed_startsAfresh(t *testing.T) {
+	var healthy atomic.Bool
+	runner := &devnomad.InProcess{
+		Run: func(ctx context.Context, _ devnomad.TaskSpec, _ devnomad.Listen) int {
+			if !healthy.Load() {
+				return 1
+			}
+			<-ctx.Done()
+			return 0
+		},
+	}
+	inWorld(t, devnomad.Config{Runner: runner}, func(t *testing.T, w *world) {
+		id := w.register(service("shop", counted(0), dozing(map[string]any{"wake_count": 2}),
+			neverAgain))
+		w.watch(jobs.Config{})
+		mustFail(t, w.wake(id), "terminated")
+		w.pass(time.Minute)
+		healthy.Store(true)
+		w.news()
+		if err := w.wake(id); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(w.addresses(id)); n != 2 || w.count(id) != 2 {
+			t.Errorf("count %d, %d targets", w.count(id), n)
+		}
+		for _, line := range w.news() {
+			if strings.HasPrefix(line, "observe") {
+				t.Errorf("told of Doze's own write: %s", line)
+			}
 		}
 	})
 }

@@ -29,12 +29,12 @@ var (
 	errNoGroup = errors.New("the job no longer has this group")
 )
 
-// Wake asks for the group's count where it is 0, then waits for a placement, whose
-// addresses the sink gets as soon as it is seen, and watches the tasks start. It returns
-// nil when Nomad says that they run, and an error in the operator's words as soon as it is
-// clear that they won't, or, at the policy's wake timeout, of what was still missing; the
-// count stays as asked for, so that a later placement still serves. The caller may end ctx
-// as soon as a target has answered.
+// Wake asks for the group's count where it is 0, or where all that it had brought has
+// failed, then waits for a placement, whose addresses the sink gets as soon as it is seen,
+// and watches the tasks start. It returns nil when Nomad says that they run, and an error
+// in the operator's words as soon as it is clear that they won't, or, at the policy's wake
+// timeout, of what was still missing; the count stays as asked for, so that a later
+// placement still serves. The caller may end ctx as soon as a target has answered.
 func (w *workload) Wake(ctx context.Context, _ healthgate.Generation) error {
 	k, err := w.begin(ctx)
 	if err != nil {
@@ -49,7 +49,39 @@ func (w *workload) Wake(ctx context.Context, _ healthgate.Generation) error {
 	if err != nil {
 		return err
 	}
-	return (&arrival{workload: w, asked: a}).await(ctx)
+	first := &arrival{workload: w, asked: a}
+	err = first.await(ctx)
+	if first.spent {
+		return w.startAfresh(ctx, err)
+	}
+	return err
+}
+
+// startAfresh takes the count to 0 and back: all that was asked for before this wake has
+// failed, and Nomad would start it again late (reschedule) or never. Where that cannot be
+// done just now, it is the old failure that counts.
+func (w *workload) startAfresh(ctx context.Context, failure error) error {
+	if _, err := w.begin(ctx); err != nil {
+		return failure
+	}
+	down, err := w.askDown(ctx)
+	w.release(down)
+	if err != nil {
+		return failure
+	}
+	if _, err := (&arrival{workload: w, asked: down}).settled(ctx); err != nil {
+		return failure
+	}
+	k, err := w.begin(ctx)
+	if err != nil {
+		return err
+	}
+	up, err := w.askUp(ctx, k)
+	w.release(up)
+	if err != nil {
+		return err
+	}
+	return (&arrival{workload: w, asked: up}).await(ctx)
 }
 
 // Sleep asks for count 0 and returns when Nomad has taken it. It keeps the count that was
