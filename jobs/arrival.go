@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,23 +98,23 @@ func (a *arrival) evaluated(ctx context.Context) (unplaced, err error) {
 }
 
 // newest returns the evaluation that says most of the group's placement: one that is still
-// pending, else the newest; nil: there is none.
+// pending, else the newest that was carried out (each deals with the whole job); nil: there
+// is none.
 func (a *arrival) newest(ctx context.Context) (*nomad.Evaluation, error) {
 	evs, err := a.watcher.client.evaluations(ctx, a.id)
-	if err != nil || len(evs) == 0 {
+	if err != nil {
 		return nil, err
 	}
+	var done *nomad.Evaluation
 	for _, ev := range evs {
-		if ev.Status == nomad.EvalStatusPending {
+		switch ev.Status {
+		case nomad.EvalStatusPending:
 			return ev, nil
+		case nomad.EvalStatusComplete, nomad.EvalStatusFailed:
+			done = cmp.Or(done, ev)
 		}
 	}
-	for _, ev := range evs {
-		if ev.FailedTGAllocs[a.id.Group] != nil {
-			return ev, nil
-		}
-	}
-	return evs[0], nil
+	return done, nil
 }
 
 // unplaced says why an evaluation could not place the group, nil when it could.

@@ -159,6 +159,43 @@ func TestWake_noPlace_failsAtOnceAndALaterPlacementStillServes(t *testing.T) {
 	})
 }
 
+// The reason is that of now, not one of earlier.
+func TestWake_hadNoPlaceOnceAndFailedLater_startsAfresh(t *testing.T) {
+	var crash chan struct{} // made in the bubble
+	runner := &devnomad.InProcess{
+		Run: func(ctx context.Context, s devnomad.TaskSpec, _ devnomad.Listen) int {
+			if s.JobID == "big" {
+				<-ctx.Done()
+				return 0
+			}
+			select {
+			case <-crash:
+				return 1
+			case <-ctx.Done():
+				return 0
+			}
+		},
+	}
+	inWorld(t, devnomad.Config{Runner: runner}, func(t *testing.T, w *world) {
+		crash = make(chan struct{})
+		big := func(j *nomad.Job) { j.TaskGroups[0].Tasks[0].Resources.MemoryMB = new(3000) }
+		w.register(service("big", counted(1), big))
+		id := w.register(service("shop", counted(0), big, neverAgain))
+		w.watch(jobs.Config{})
+		w.pass(time.Second)
+		mustFail(t, w.wake(id), "no place for it")
+		if _, _, err := w.admin.Jobs().Deregister("big", false, nil); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(10 * time.Second)
+		crash <- struct{}{} // only the allocation that runs now
+		w.pass(10 * time.Second)
+		if err := w.wake(id); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestWake_stillNoPlace_saysWhyAgain(t *testing.T) {
 	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		id := w.register(service("shop", counted(0), func(j *nomad.Job) {

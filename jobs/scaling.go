@@ -113,10 +113,10 @@ func (w *workload) registerUp(ctx context.Context, k known) (asked, error) {
 	return outcome(want, resp, err)
 }
 
-// askDown asks for count 0.
-func (w *workload) askDown(ctx context.Context) (asked, error) {
+// askDown asks for count 0; why goes into the scaling event.
+func (w *workload) askDown(ctx context.Context, why string) (asked, error) {
 	for try, step := 1, shortStep; ; try, step = try+1, 2*step {
-		a, err := w.tryDown(ctx)
+		a, err := w.tryDown(ctx, why)
 		switch {
 		case isDeploying(err):
 			return a, &idle.NotNowError{Reason: "a deployment is active", After: notNowAfter}
@@ -132,7 +132,7 @@ func (w *workload) askDown(ctx context.Context) (asked, error) {
 }
 
 // tryDown asks once.
-func (w *workload) tryDown(ctx context.Context) (asked, error) {
+func (w *workload) tryDown(ctx context.Context, why string) (asked, error) {
 	job, tg, err := w.read(ctx)
 	switch {
 	case errors.Is(err, errGone), errors.Is(err, errStopped), errors.Is(err, errNoGroup):
@@ -146,7 +146,7 @@ func (w *workload) tryDown(ctx context.Context) (asked, error) {
 	}
 	resp, err := w.watcher.client.scale(ctx, w.id, &nomad.ScalingRequest{
 		Count:          new(int64(0)),
-		Message:        "put to sleep by doze: idle",
+		Message:        why,
 		Meta:           map[string]any{metaKind: "sleep", metaCount: count},
 		JobModifyIndex: deref(job.JobModifyIndex),
 	})

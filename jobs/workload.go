@@ -64,7 +64,7 @@ func (w *workload) startAfresh(ctx context.Context, failure error) error {
 	if _, err := w.begin(ctx); err != nil {
 		return failure
 	}
-	down, err := w.askDown(ctx)
+	down, err := w.askDown(ctx, "doze starts afresh: all allocations have failed")
 	w.release(down)
 	if err != nil {
 		return failure
@@ -97,7 +97,7 @@ func (w *workload) Sleep(ctx context.Context, _ healthgate.Generation, depth idl
 		return err
 	}
 	defer w.end()
-	a, err := w.askDown(ctx)
+	a, err := w.askDown(ctx, "put to sleep by doze")
 	w.release(a)
 	return err
 }
