@@ -30,6 +30,7 @@ type Cluster struct {
 	procs     *processes // nil: Config.Runner runs the tasks
 	door      *door
 	server    *http.Server
+	transport *http.Transport // of our own clients
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -38,7 +39,6 @@ type Cluster struct {
 	mu      sync.Mutex
 	closing bool
 	watched map[string]bool // deployments that have a supervisor
-	clients []*http.Transport
 }
 
 // Start makes a cluster that answers at once. Close ends it.
@@ -64,6 +64,10 @@ func Start(cfg Config) (*Cluster, error) {
 	}
 	if cfg.ACLToken != "" {
 		c.store.bootstrap(cfg.ACLToken)
+	}
+	c.transport = &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute}
+	if d, ok := cfg.Listener.(Dialer); ok {
+		c.transport.DialContext = d.DialContext
 	}
 	c.faults.attach(c)
 	c.serve()
@@ -123,19 +127,14 @@ func (c *Cluster) Faults() *Faults { return c.faults }
 // NodeID is the ID of the only node.
 func (c *Cluster) NodeID() string { return c.node.id }
 
-// Client returns an API client with the management token, if ACLs are on. It
-// reaches a Listener that is a Dialer without the network.
+// HTTPClient reaches the API, also where its Listener is a Dialer and not on the
+// network. It is good until Close.
+func (c *Cluster) HTTPClient() *http.Client { return &http.Client{Transport: c.transport} }
+
+// Client returns an API client with the management token, if ACLs are on.
 func (c *Cluster) Client() *nomad.Client {
-	t := &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute}
-	if d, ok := c.cfg.Listener.(Dialer); ok {
-		t.DialContext = d.DialContext
-	}
-	c.mu.Lock()
-	c.clients = append(c.clients, t)
-	c.mu.Unlock()
 	cl, err := nomad.NewClient(&nomad.Config{
-		Address: c.Addr(), SecretID: c.cfg.ACLToken, HttpClient: &http.Client{Transport: t},
-		Namespace: "default", Region: c.cfg.Region,
+		Address: c.Addr(), SecretID: c.cfg.ACLToken, HttpClient: c.HTTPClient(), Region: c.cfg.Region,
 	})
 	if err != nil {
 		// Our own address always parses.
@@ -160,9 +159,7 @@ func (c *Cluster) Close() error {
 	if c.procs != nil {
 		errs = append(errs, c.procs.watchdog.end())
 	}
-	for _, t := range c.clients {
-		t.CloseIdleConnections()
-	}
+	c.transport.CloseIdleConnections()
 	c.faults.attach(nil)
 	return errors.Join(append(errs, c.removeDir())...)
 }

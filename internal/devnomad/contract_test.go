@@ -25,6 +25,13 @@ import (
 // a real agent. The embedded one is right only where both agree.
 
 func TestMain(m *testing.M) {
+	if os.Getenv(embedderVar) != "" {
+		if err := embedder(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	flag.Parse()
 	// The cases wait for a cluster most of the time, not for a processor.
 	if err := flag.Set("test.parallel", "24"); err != nil {

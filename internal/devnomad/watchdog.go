@@ -18,7 +18,7 @@ while read -r op pid; do
 	del) kept=; for g in $groups; do [ "$g" = "$pid" ] || kept="$kept $g"; done; groups=$kept ;;
 	esac
 done
-for g in $groups; do kill -KILL -- "-$g" 2>/dev/null; done
+for g in $groups; do kill -s KILL -- "-$g" 2>/dev/null; done
 `
 
 // watchdog is a small process that ends the tasks' process groups when this
