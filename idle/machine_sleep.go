@@ -1,6 +1,7 @@
 package idle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -85,7 +86,7 @@ func (m *Machine) onAnswer(now time.Time, ev *Event) {
 	case awaited == OpenAnyway && ev.Kind == GateOpened:
 		m.becomeReady(now, wakeTimedOut+": admitted unverified")
 	case awaited == OpenAnyway && ev.Kind == NothingToOpen:
-		m.fail(now, wakeTimedOut, firstOf(m.failure, m.timeoutReason("")))
+		m.fail(now, wakeTimedOut, cmp.Or(m.failure, m.timeoutReason("")))
 	default:
 		m.awaiting = awaited
 	}
@@ -197,7 +198,7 @@ func (m *Machine) sleepFailed(now time.Time, ev *Event) {
 			m.beginWake(now, wanted)
 		}
 	case wanted != "" || m.origin == Waking:
-		m.beginWake(now, firstOf(wanted, "sleep failed"))
+		m.beginWake(now, cmp.Or(wanted, "sleep failed"))
 	case m.origin == Failed:
 		t.To = Failed
 		m.arm()
@@ -219,13 +220,6 @@ func (m *Machine) retrySleepAfter(err error) time.Duration {
 		return rung.After
 	}
 	return m.policy.idleAfter()
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // onObserved takes what was seen of the workload from outside. Nothing that others did is

@@ -16,10 +16,10 @@ var (
 )
 
 // TestSim_randomSchedules_keepTheInvariants plays random schedules of clients, failures,
-// commands and interference around one machine. Mutations that it notices at once: a
-// missing look at the activity after CloseGate, a lease that is not looked at, a request
-// that is forgotten while sleeping, a call begun while another is under way, a stale result
-// that is taken.
+// commands and interference around one machine. Mutations that it was seen to notice within
+// a second: no look at the activity after CloseGate, a lease that is not looked at, a request
+// that is forgotten while sleeping, a call begun while another is under way, a stale target
+// that is taken, a ready group without targets that nobody wakes.
 func TestSim_randomSchedules_keepTheInvariants(t *testing.T) { simulate(t, true) }
 
 // TestSim_nothingGoesWrong_everyRequestIsAnswered plays schedules without faults: every

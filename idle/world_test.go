@@ -37,6 +37,8 @@ type world struct {
 var (
 	errRefused = errors.New("connection refused")
 	errReset   = errors.New("connection reset")
+	// errForgotten ends a wait that nothing else ended.
+	errForgotten = errors.New("held for two minutes")
 )
 
 func policy() idle.Policy {
@@ -175,6 +177,8 @@ func (w *world) record(t idle.Transition) {
 // request is one client: it is served for the given time by an application that must stay
 // up until it is done.
 func (w *world) request(ctx context.Context, served time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errForgotten)
+	defer cancel()
 	open := w.group.Acquire()
 	defer w.group.Release()
 	for {
