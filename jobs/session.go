@@ -15,8 +15,9 @@ import (
 )
 
 // maxStreams bounds the event streams of a token that may not read every namespace: Nomad
-// allows 100 connections from one address (http_max_conns_per_client).
-const maxStreams = 40
+// allows 100 connections from one address (http_max_conns_per_client), and 32 wakes at once
+// may take two each.
+const maxStreams = 24
 
 // namespacesRetry is the pause after the namespaces could not be listed.
 const namespacesRetry = 30 * time.Second
