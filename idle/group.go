@@ -113,11 +113,17 @@ func (g *Group) addSource(act *Activity) {
 	act.Known = known
 }
 
-// onBooted, onReady and onLost are called by the health gate.
+// onBooted is called by the health gate, like onReady and onLost.
 func (g *Group) onBooted(gen healthgate.Generation) {
 	g.post(Event{Kind: TargetBooted, Generation: gen})
 }
-func (g *Group) onReady(gen healthgate.Generation) { g.post(Event{Kind: TargetReady, Generation: gen}) }
-func (g *Group) onLost(gen healthgate.Generation)  { g.post(Event{Kind: TargetsLost, Generation: gen}) }
+
+func (g *Group) onReady(gen healthgate.Generation) {
+	g.post(Event{Kind: TargetReady, Generation: gen})
+}
+
+func (g *Group) onLost(gen healthgate.Generation) {
+	g.post(Event{Kind: TargetsLost, Generation: gen})
+}
 
 func (g *Group) post(ev Event) { g.loop.inbox.put(message{group: g, event: ev}) }
