@@ -10,7 +10,9 @@ import (
 // forward sends the request to m and reports whether it has been answered, or cannot be
 // any more. False: the target took no connection, nothing has been sent, and the request
 // may be held again.
-func (g *Gate) forward(site *Site, m *healthgate.Member, w http.ResponseWriter, r *http.Request) bool {
+func (g *Gate) forward(
+	site *Site, m *healthgate.Member, w http.ResponseWriter, r *http.Request,
+) bool {
 	up := g.upstreams.of(site, m)
 	err := up.exchange(m, w, r)
 	switch {
@@ -46,7 +48,8 @@ func (g *Gate) failed(site *Site, m *healthgate.Member, up *upstream, err error)
 		g.metrics.refused.Inc()
 		return
 	}
-	g.log.Warn("target broke off", "group", site.Group.ID().String(), "target", m.Addr, "error", err)
+	g.log.Warn("target broke off", "group", site.Group.ID().String(), "target", m.Addr,
+		"error", err)
 }
 
 // exchange is one request and its answer, counted as in flight to m until both have ended.

@@ -38,6 +38,17 @@ type GateConfig struct {
 // Gate is the request path. While a group is ready it forwards with no lock, no allocation
 // and no call to anybody on the way to its decision; otherwise it has the group woken and
 // holds the request, at most until Site.WakeTimeout after its arrival.
+//
+// A request reaches the target with its method, path and Host as they were and without
+// headers for the client's connection. The client's address is appended to
+// X-Forwarded-For; X-Forwarded-Proto and -Host are set where they are missing, so that a
+// proxy in front of Doze keeps its word. What a client itself writes there is passed on:
+// only the last address in X-Forwarded-For is the gate's own word.
+//
+// A request is sent once. Only where a target took no connection, or a kept connection
+// died before the first byte of an answer to a safe request without a body, another
+// attempt is made. A client that ends its half of an HTTP/1 connection before its answer
+// has come is taken to have left, as net/http takes it.
 type Gate struct {
 	routes    *Routes
 	upstreams *upstreams
@@ -75,7 +86,7 @@ func NewGate(cfg GateConfig) (*Gate, error) {
 	return g, nil
 }
 
-// Server returns a server for the Gate that speaks HTTP/1.1 and, for those who start with
+// Server returns a server for the Gate (see Front for a faster one) that speaks HTTP/1.1 and, for those who start with
 // it (gRPC), HTTP/2 in clear text. It bounds the time and size of request heads and the
 // idle time of connections, but no body and no answer: streams may last.
 func (g *Gate) Server() *http.Server {

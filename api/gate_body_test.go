@@ -30,7 +30,7 @@ func TestBody_hugePostToSleepingGroup_arrivesOnceByteForByte(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprintf(w, "%s %d %v %x", r.Method, n, err, sum.Sum(nil))
 	})
-	inWorld(t, setup{app: &app{handler: handler, bootTime: time.Second}}, func(w *world) {
+	onServer(t, setup{app: &app{handler: handler, bootTime: time.Second}}, func(w *world) {
 		source := func() io.Reader {
 			return io.LimitReader(rand.NewChaCha8([32]byte{1}), size)
 		}

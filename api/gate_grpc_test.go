@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -112,6 +113,27 @@ func TestGRPC_targetDies_streamIsNotReplayed(t *testing.T) {
 		}
 		if n := a.streams.Swap(0); n != 1 {
 			t.Errorf("the stream arrived %d times", n)
+		}
+	})
+}
+
+// A client that speaks HTTP/2 gets any application, through HTTP/1.1 to the target.
+func TestGRPC_plainHTTP2Client_reachesHTTP1App(t *testing.T) {
+	inWorld(t, setup{app: &app{handler: echoApp, bootTime: time.Second}}, func(w *world) {
+		h2c := &http.Protocols{}
+		h2c.SetUnencryptedHTTP2(true)
+		transport := &http.Transport{DialContext: w.dialGate, Protocols: h2c}
+		defer transport.CloseIdleConnections()
+		w.client.Transport = transport
+		for _, r := range []*http.Request{
+			w.request("GET", "/a", nil), w.request("POST", "/b", strings.NewReader("body")),
+			w.request("GET", "/c", nil),
+		} {
+			a := w.do(r)
+			w.wantStatus(a, 200)
+			if a.ProtoMajor != 2 || !strings.HasPrefix(a.body, r.Method+" "+r.URL.Path) {
+				t.Errorf("HTTP/%d: %q", a.ProtoMajor, a.body)
+			}
 		}
 	})
 }

@@ -61,7 +61,7 @@ func TestGate_manyRequestsAtOnce_wakeOnceAndAllAnswered(t *testing.T) {
 // field case 23: thousands released at once overrun no backlog.
 func TestGate_thousandsReleasedAtOnce_noneFails(t *testing.T) {
 	s := setup{site: api.Site{MaxHeld: 6000}, app: &app{bootTime: time.Second, backlog: 128}}
-	inWorld(t, s, func(w *world) {
+	onServer(t, s, func(w *world) {
 		w.atOnce(5000)
 		w.wantWakes(1)
 	})

@@ -45,6 +45,7 @@ type setup struct {
 	policy idle.Policy
 	app    *app // nil: answers at once
 	awake  bool
+	off    bool // the kill switch of the group\'s own gate
 }
 
 // server is what a gate is served by.
@@ -64,6 +65,12 @@ func inWorld(t *testing.T, s setup, f func(w *world)) {
 	t.Run("front", func(t *testing.T) {
 		inWorldServed(t, s, func(g *api.Gate) server { return g.Front() }, f)
 	})
+}
+
+// onServer is inWorld with the Server alone, for what costs time and is held anyway.
+func onServer(t *testing.T, s setup, f func(w *world)) {
+	t.Helper()
+	inWorldServed(t, s, func(g *api.Gate) server { return g.Server() }, f)
 }
 
 func inWorldServed(t *testing.T, s setup, serve func(*api.Gate) server, f func(w *world)) {
@@ -121,7 +128,7 @@ func newWorld(t *testing.T, s setup) *world {
 	w.group, err = w.loop.Add(idle.GroupConfig{
 		ID:       idle.GroupID{Namespace: "default", Job: "shop", Group: "web"},
 		Policy:   s.policy,
-		Gate:     healthgate.GateConfig{Probe: s.probe, OnGone: gate.OnGone},
+		Gate:     healthgate.GateConfig{Probe: s.probe, Off: s.off, OnGone: gate.OnGone},
 		Workload: w.app,
 	})
 	w.must(err)

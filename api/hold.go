@@ -15,6 +15,8 @@ const (
 	autoHold = 1500 * time.Millisecond
 	// wakeGrace is what a request that is not to wait allows the wake: a thaw takes less.
 	wakeGrace = 10 * time.Millisecond
+
+	refusedPause = 5 * time.Millisecond
 )
 
 var (
@@ -33,6 +35,7 @@ type hold struct {
 	r       *http.Request
 	arrived time.Time
 	limit   time.Duration // from arrival, over falling asleep and waking together
+	refused int           // how often a target took no connection
 }
 
 func newHold(g *Gate, site *Site, w http.ResponseWriter, r *http.Request) *hold {
@@ -51,6 +54,7 @@ func (h *hold) serve() {
 		if h.forward(m) {
 			return
 		}
+		h.refused++
 	}
 }
 
@@ -62,6 +66,9 @@ func (h *hold) target() (*healthgate.Member, error) {
 	defer h.leave()
 	ctx, stop := h.watched()
 	defer stop()
+	if err := h.pause(ctx); err != nil {
+		return nil, err
+	}
 	for {
 		if err := h.await(ctx); err != nil {
 			return nil, err
@@ -69,6 +76,20 @@ func (h *hold) target() (*healthgate.Member, error) {
 		if m := h.site.Group.Gate().Pick(); m != nil {
 			return m, nil
 		} // else lost in between: the next await has the group woken again
+	}
+}
+
+// pause keeps a request from hammering a target that counts as ready but takes no
+// connections: after the second refusal it waits for 5 ms, then twice as long each time.
+func (h *hold) pause(ctx context.Context) error {
+	if h.refused < 2 {
+		return nil
+	}
+	select {
+	case <-time.After(refusedPause << min(h.refused-2, 6)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -34,7 +34,9 @@ var outcomeNames = [outcomes]string{
 }
 
 // wakeBuckets reach from a thaw to a slow image pull, in seconds.
-var wakeBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
+var wakeBuckets = []float64{
+	.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120,
+}
 
 // Metrics are the Prometheus collectors of the gate and of the lifecycle. No metric has a
 // label per group: there may be a hundred thousand of them.
@@ -69,22 +71,25 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		reg = prometheus.NewRegistry()
 	}
 	m := &Metrics{
-		reg:       reg,
-		held:      newGauge("gate_held", "Requests held right now."),
-		hold:      newWakeHistogram("gate_hold_seconds", "How long requests were held."),
-		coldStart: newWakeHistogram("gate_cold_start_seconds", "From a held request's arrival to its answer's head."),
-		refused:   newCounter("gate_refused_dials_total", "Connections that a target refused."),
-		wakes:     newCounterVec("wakes_total", "Wakes that ended.", "result"),
+		reg:  reg,
+		held: newGauge("gate_held", "Requests held right now."),
+		hold: newWakeHistogram("gate_hold_seconds", "How long requests were held."),
+		coldStart: newWakeHistogram("gate_cold_start_seconds",
+			"From a held request's arrival to its answer's head."),
+		refused: newCounter("gate_refused_dials_total", "Connections that a target refused."),
+		wakes:   newCounterVec("wakes_total", "Wakes that ended.", "result"),
 		phases: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "doze",
 			Name: "wake_seconds", Help: "Where the time of successful wakes went.",
 			Buckets: wakeBuckets}, []string{"phase"}),
 		transitions: newCounterVec("transitions_total", "Changes of state.", "to"),
 	}
-	requests := newCounterVec("gate_requests_total", "Requests by how they left the gate.", "outcome")
+	requests := newCounterVec("gate_requests_total", "Requests by how they left the gate.",
+		"outcome")
 	for i, name := range outcomeNames {
 		m.requests[i] = requests.WithLabelValues(name)
 	}
-	reg.MustRegister(requests, m.held, m.hold, m.coldStart, m.refused, m.wakes, m.phases, m.transitions)
+	reg.MustRegister(requests, m.held, m.hold, m.coldStart, m.refused, m.wakes, m.phases,
+		m.transitions)
 	return m
 }
 

@@ -60,11 +60,14 @@ func (up *upstream) serveAny(w http.ResponseWriter, r *http.Request) error {
 // isGRPC reports whether the request came by HTTP/2 and needs it to the end: for its
 // trailers, and for reading and writing at once.
 func isGRPC(r *http.Request) bool {
-	return r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
+	kind := r.Header.Get("Content-Type")
+	return r.ProtoMajor == 2 && strings.HasPrefix(kind, "application/grpc")
 }
 
-// outgoing is the request as it goes to the target.
-func (up *upstream) outgoing(w http.ResponseWriter, r *http.Request, body io.ReadCloser) *http.Request {
+// outgoing is the request as it goes to the target. Informational answers go to w.
+func (up *upstream) outgoing(
+	w http.ResponseWriter, r *http.Request, body io.ReadCloser,
+) *http.Request {
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 		Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
 			passInformation(w, status, http.Header(h))

@@ -16,7 +16,9 @@ type closeWriter interface{ CloseWrite() error }
 
 // switchProtocols connects both sides after the target has agreed to change the protocol
 // (RFC 9110, 7.8). It returns when both directions have ended.
-func (up *upstream) switchProtocols(w http.ResponseWriter, r *http.Request, res *http.Response) error {
+func (up *upstream) switchProtocols(
+	w http.ResponseWriter, r *http.Request, res *http.Response,
+) error {
 	wanted, got := upgradeType(r.Header), upgradeType(res.Header)
 	if wanted == "" || !strings.EqualFold(wanted, got) {
 		return errProtocol("it switched to protocol %q, asked for was %q", got, wanted)

@@ -41,7 +41,9 @@ func (p *h1Pool) serve(w http.ResponseWriter, r *http.Request) error {
 // run does one exchange over a kept connection or a new one. exchange reports whether the
 // connection can be kept; otherwise it has closed it. Where it failed because a kept
 // connection died, and the request is repeatable, it is called again with another.
-func (p *h1Pool) run(ctx context.Context, repeatable bool, exchange func(*h1Conn) (bool, error)) error {
+func (p *h1Pool) run(
+	ctx context.Context, repeatable bool, exchange func(*h1Conn) (keep bool, err error),
+) error {
 	for {
 		c, err := p.take(ctx, repeatable)
 		if err != nil {

@@ -1,0 +1,130 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"doze/api"
+	"doze/healthgate"
+	"doze/idle"
+)
+
+// scrape returns every sample as "name{label value}" → value; of histograms, the count.
+func scrape(t *testing.T, reg *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			name := f.GetName()
+			for _, l := range m.Label {
+				name += fmt.Sprintf("{%s %s}", l.GetName(), l.GetValue())
+			}
+			switch {
+			case m.Counter != nil:
+				samples[name] = m.Counter.GetValue()
+			case m.Gauge != nil:
+				samples[name] = m.Gauge.GetValue()
+			case m.Histogram != nil:
+				samples[name] = float64(m.Histogram.GetSampleCount())
+			}
+		}
+	}
+	return samples
+}
+
+func TestMetrics_requests_areCountedByOutcome(t *testing.T) {
+	for _, awake := range []bool{false, true} {
+		reg := prometheus.NewRegistry()
+		s := setup{gate: api.GateConfig{Metrics: api.NewMetrics(reg)}, awake: awake}
+		inWorldServed(t, s, func(g *api.Gate) server { return g.Front() }, func(w *world) {
+			w.get("/")
+			r := w.request("GET", "/", nil)
+			r.Host = "unknown.example.com"
+			w.do(r)
+		})
+		want := map[string]float64{
+			"doze_gate_requests_total{outcome unknown}": 1, "doze_gate_held": 0,
+			"doze_gate_requests_total{outcome held}": 1, "doze_gate_hold_seconds": 1,
+			"doze_gate_cold_start_seconds": 1, "doze_gate_requests_total{outcome ready}": 0,
+		}
+		if awake {
+			want["doze_gate_requests_total{outcome held}"] = 0
+			want["doze_gate_requests_total{outcome ready}"] = 1
+			want["doze_gate_hold_seconds"], want["doze_gate_cold_start_seconds"] = 0, 0
+		}
+		got := scrape(t, reg)
+		for name, value := range want {
+			if v, ok := got[name]; !ok || v != value {
+				t.Errorf("awake %v: %s is %v, want %v", awake, name, v, value)
+			}
+		}
+	}
+}
+
+func TestMetrics_lifecycle(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := api.NewMetrics(reg)
+	var counters healthgate.Counters
+	m.Counters(&counters)
+	counters.FailedOpen.Add(2)
+	tab := newTable()
+	tab.site(t, "one", 1)
+	m.Groups(tab.loop.Groups)
+	start := time.Now()
+	m.Transition(idle.Transition{To: idle.Ready, Wake: &idle.Wake{Started: start,
+		Placed: start.Add(time.Second), Ready: start.Add(2 * time.Second)}})
+	m.Transition(idle.Transition{To: idle.Failed, Wake: &idle.Wake{Started: start, Err: "no memory"}})
+	m.Transition(idle.Transition{To: idle.Draining})
+	got := scrape(t, reg)
+	for name, value := range map[string]float64{
+		"doze_wakes_total{result ready}": 1, "doze_wakes_total{result failed}": 1,
+		"doze_wake_seconds{phase total}": 1, "doze_wake_seconds{phase place}": 1,
+		"doze_transitions_total{to draining}": 1, "doze_groups{state asleep}": 1,
+		"doze_groups{state ready}": 0, "doze_gate_generations_total{result failed_open}": 2,
+		"doze_probe_errors_total": 0,
+	} {
+		if v, ok := got[name]; !ok || v != value {
+			t.Errorf("%s is %v, want %v", name, v, value)
+		}
+	}
+	if _, ok := got["doze_wake_seconds{phase boot}"]; ok {
+		t.Error("a phase that was not seen was measured")
+	}
+}
+
+// The kill switch admits to any target there is, ready or not.
+func TestGate_off_admitsToAnyTarget(t *testing.T) {
+	s := setup{gate: api.GateConfig{Off: true}, app: &app{bootTime: time.Second},
+		probe: healthgate.ProbeConfig{Kind: "http", Statuses: "299"}, off: true}
+	inWorld(t, s, func(w *world) { w.wantStatus(w.get("/"), 200) })
+}
+
+func TestGate_CONNECT_isNotServed(t *testing.T) {
+	inWorld(t, setup{}, func(w *world) {
+		r := w.request("CONNECT", "/", nil)
+		a := w.do(r)
+		w.wantStatus(a, 405)
+		w.wantState(idle.Asleep)
+	})
+}
+
+// field case 9: the reason is the operator's.
+func TestGate_lateTargetOfFailedWake_isUsed(t *testing.T) {
+	s := setup{policy: idle.Policy{WakeTimeout: 5 * time.Second}, app: &app{bootTime: 8 * time.Second}}
+	inWorld(t, s, func(w *world) {
+		w.wantStatus(w.get("/"), 503)
+		if w.group.Status().Err == "" {
+			t.Error("no reason is kept")
+		}
+		time.Sleep(5 * time.Second)
+		w.wantStatus(w.get("/"), 200)
+		w.wantWakes(1)
+	})
+}
