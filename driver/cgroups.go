@@ -1,0 +1,84 @@
+package driver
+
+import (
+	"path/filepath"
+	"strings"
+
+	"doze/driver/shepherd/cgroup"
+	"doze/plugins/drivers"
+)
+
+// cgroupRoot is where every distribution mounts cgroups, and where Nomad looks for them.
+const cgroupRoot = "/sys/fs/cgroup"
+
+// controllersV1 are those of cgroup v1 that a task is put under.
+func controllersV1() []string {
+	return []string{"cpu", "cpuacct", "cpuset", "freezer", "memory", "pids"}
+}
+
+// cgroupsOf places a task: in the cgroups that Nomad's client has made for it, so that Nomad
+// counts and, in an emergency, kills it there too; else in our own of the same pattern.
+func (m machine) cgroupsOf(task drivers.TaskConfig) cgroup.Spec {
+	spec := cgroup.Spec{Limits: limitsOf(task.Resources)}
+	own := filepath.Join("doze", shortName(task.ID))
+	nomads := task.Resources.Linux.CgroupPath
+	switch m.cgroups {
+	case "v2":
+		spec.Unified = filepath.Join(cgroupRoot, "doze.slice", shortName(task.ID)+".scope")
+		if m.isDir(nomads) {
+			spec.Unified = nomads
+		}
+		spec.Shepherd = []string{filepath.Join(cgroupRoot, "doze.slice", "shepherds.scope")}
+	case "hybrid":
+		spec.Unified = filepath.Join(cgroupRoot, "unified", own)
+		spec.Shepherd = []string{filepath.Join(cgroupRoot, "unified", "doze", "shepherds")}
+		spec.Legacy = m.legacyOf(own, nomads)
+	case "v1":
+		spec.Legacy = m.legacyOf(own, nomads)
+	}
+	return spec
+}
+
+// legacyOf is the task's directory under each v1 controller that the machine has: Nomad's
+// lie at nomad/<scope>, whose name is that of its cpuset cgroup.
+func (m machine) legacyOf(own, nomads string) map[string]string {
+	legacy := map[string]string{}
+	for _, controller := range controllersV1() {
+		mount := filepath.Join(cgroupRoot, controller)
+		if !m.isDir(mount) {
+			continue
+		}
+		legacy[controller] = filepath.Join(mount, own)
+		given := filepath.Join(mount, "nomad", filepath.Base(nomads))
+		switch {
+		case nomads == "":
+		case controller == "cpuset" && strings.HasPrefix(nomads, mount) && m.isDir(nomads):
+			legacy[controller] = nomads
+		case m.isDir(given):
+			legacy[controller] = given
+		}
+	}
+	return legacy
+}
+
+// limitsOf are the task's limits. Memory is no longer a limit where it can be swapped out.
+func limitsOf(r drivers.Resources) cgroup.Limits {
+	limits := cgroup.Limits{
+		CPUShares:   cpuShares(r.Linux.CPUShares),
+		MemoryBytes: max(0, r.Linux.MemoryLimitBytes),
+		SwapBytes:   -1,
+		Cpuset:      r.Linux.CPUSet,
+	}
+	if r.MemoryMaxMB > r.MemoryMB {
+		limits.MemoryReserve = r.MemoryMB << 20
+	}
+	return limits
+}
+
+// cpuShares keeps a weight within what the kernel takes: 2 to 262144.
+func cpuShares(n int64) uint64 {
+	if n <= 0 {
+		return 0
+	}
+	return uint64(min(max(n, 2), 262144))
+}

@@ -1,0 +1,45 @@
+package driver
+
+import "doze/plugins/hclspec"
+
+// taskSchema is the shape of a task's config block. What is left out is told from what is
+// empty, so nothing has its default here.
+func taskSchema() hclspec.Spec {
+	text, list := hclspec.Attr{Type: "string"}, hclspec.Attr{Type: "list(string)"}
+	return hclspec.Object{
+		"command":      hclspec.Attr{Type: "string", Required: true},
+		"args":         list,
+		"listen":       text,
+		"activation":   text,
+		"port_env":     text,
+		"freeze_after": text,
+		"park_after":   text,
+		"start":        text,
+		"wake_timeout": text,
+		"shield":       list,
+		"probe":        hclspec.BlockMap{Labels: []string{"kind"}, Nested: probeSchema()},
+	}
+}
+
+// probeSchema has the keys of every kind of probe: HCL knows one shape for all labels.
+func probeSchema() hclspec.Spec {
+	text, number := hclspec.Attr{Type: "string"}, hclspec.Attr{Type: "number"}
+	return hclspec.Object{
+		"path": text, "method": text, "host": text, "statuses": text, "body": text,
+		"headers":  hclspec.BlockAttrs{Type: "string"},
+		"tls":      hclspec.Attr{Type: "bool"},
+		"service":  text,
+		"interval": text, "timeout": text, "initial_delay": text,
+		"rise": number, "fall": number,
+	}
+}
+
+// agentSchema is the shape of the config block of the agent's plugin block.
+func agentSchema() hclspec.Spec {
+	return hclspec.Object{
+		"enabled":    hclspec.Default{Primary: hclspec.Attr{Type: "bool"}, Fallback: hclspec.Bool(true)},
+		"state_dir":  hclspec.Attr{Type: "string"},
+		"user":       hclspec.Attr{Type: "string"},
+		"allow_root": hclspec.Attr{Type: "bool"},
+	}
+}

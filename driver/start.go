@@ -1,0 +1,111 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"regexp"
+	"syscall"
+	"time"
+
+	"doze/driver/shepherd"
+	"doze/plugins/drivers"
+)
+
+// Start implements drivers.Driver.
+func (d *Driver) Start(ctx context.Context, task drivers.TaskConfig) (drivers.Started, error) {
+	cfg := d.config()
+	if !cfg.Enabled {
+		return drivers.Started{}, errors.New("cannot start a task: " +
+			`enabled = false in the agent's plugin "doze" block`)
+	}
+	spec, err := d.spec(task, cfg)
+	if err != nil {
+		return drivers.Started{}, err
+	}
+	if _, err := d.tasks.get(task.ID); err == nil {
+		return drivers.Started{}, fmt.Errorf("cannot start task %q: it has been started already",
+			task.ID)
+	}
+	state := handleState{TaskID: task.ID, AllocID: task.AllocID, TaskName: task.Name,
+		Dir: d.dirOf(task.ID), StartedAt: time.Now().UTC()}
+	data, err := state.encode()
+	if err != nil {
+		return drivers.Started{}, err
+	}
+	dog, err := d.launch(ctx, state.Dir, spec)
+	if err != nil {
+		return drivers.Started{}, err
+	}
+	d.adopt(state, dog)
+	return drivers.Started{State: data, Version: stateVersion}, nil
+}
+
+// launch starts the task's shepherd. Nomad starts a task a second time under the same id
+// when this plugin has died before it could answer: then the task may run already.
+func (d *Driver) launch(ctx context.Context, dir string, spec shepherd.Spec) (Shepherd, error) {
+	if dog, err := d.flock.Connect(ctx, dir); err == nil {
+		return dog, nil
+	}
+	dog, err := d.flock.Launch(ctx, dir, spec)
+	switch {
+	case err == nil:
+		return dog, nil
+	case ctx.Err() != nil, errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EAGAIN),
+		errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.ENOSPC):
+		return nil, drivers.Recoverable(err) // it may do another time
+	}
+	return nil, err
+}
+
+// spec is what the shepherd is told of the task.
+func (d *Driver) spec(task drivers.TaskConfig, cfg AgentConfig) (shepherd.Spec, error) {
+	var raw rawTask
+	if err := task.Decode(&raw); err != nil {
+		return shepherd.Spec{}, fmt.Errorf("cannot read the task's config block: %w", err)
+	}
+	c, problems := raw.read()
+	listen := listenAddr(c.Listen, task, &problems)
+	if err := problems.err(); err != nil {
+		return shepherd.Spec{}, err
+	}
+	as, err := account(task.User, cfg)
+	if err != nil {
+		return shepherd.Spec{}, err
+	}
+	s := c.spec()
+	s.TaskID, s.Listen = task.ID, listen
+	s.Env, s.Dir, s.User = environ(task, as), task.TaskDir(), userOf(as)
+	s.Stdout, s.Stderr = task.StdoutPath, task.StderrPath
+	s.Cgroup, s.NetNS = here().cgroupsOf(task), namespaceOf(task)
+	return s, nil
+}
+
+// spec is the part that the config block alone decides.
+func (c TaskConfig) spec() shepherd.Spec {
+	s := shepherd.Spec{
+		Command: c.Command, Args: portInArgs(c.Args), PortEnv: c.PortEnv,
+		FreezeAfter: c.FreezeAfter, ParkAfter: c.ParkAfter, OnDemand: c.OnDemand,
+		WakeTimeout: c.WakeTimeout, Probe: c.Probe, Shield: c.Shield,
+	}
+	if c.Activation == activationSocket {
+		s.Activation = shepherd.Socket
+	}
+	return s
+}
+
+func userOf(as *user.User) string { return as.Uid + ":" + as.Gid }
+
+// barePort is $DOZE_PORT without braces: Nomad takes ${DOZE_PORT} for a variable of its own
+// that it does not have, and refuses the job's config block.
+var barePort = regexp.MustCompile(`\$DOZE_PORT\b`)
+
+// portInArgs puts the braces that the shepherd looks for around $DOZE_PORT.
+func portInArgs(args []string) []string {
+	out := make([]string, len(args))
+	for i, arg := range args {
+		out[i] = barePort.ReplaceAllLiteralString(arg, "${DOZE_PORT}")
+	}
+	return out
+}

@@ -1,0 +1,61 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"doze/driver/shepherd"
+	"doze/plugins/drivers"
+)
+
+// Stop implements drivers.Driver.
+func (d *Driver) Stop(ctx context.Context, id string, how drivers.StopRequest) error {
+	t, err := d.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	signal := ""
+	if how.Signal != "" {
+		_, name, err := readSignal(how.Signal)
+		if err != nil {
+			// A task has to end whatever its job's kill_signal says.
+			d.log.Warn("stopping a task with SIGTERM instead", "task_id", id, "error", err)
+		}
+		signal = name
+	}
+	err = t.dog.Stop(ctx, how.Timeout, signal)
+	if err != nil && !errors.Is(err, shepherd.ErrGone) {
+		return fmt.Errorf("cannot stop task %q: %w", id, err)
+	}
+	return nil
+}
+
+// Destroy implements drivers.Driver.
+func (d *Driver) Destroy(ctx context.Context, id string, force bool) error {
+	t, err := d.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !force {
+		if err := stillRuns(ctx, t); err != nil {
+			return err
+		}
+	}
+	if err := t.dog.Destroy(ctx); err != nil && !errors.Is(err, shepherd.ErrGone) {
+		return fmt.Errorf("cannot destroy task %q: %w", id, err)
+	}
+	d.tasks.forget(t)
+	t.release()
+	return nil
+}
+
+// stillRuns is an error if the task does.
+func stillRuns(ctx context.Context, t *task) error {
+	status, err := t.dog.Status(ctx)
+	if err == nil && status.Exit == nil {
+		return fmt.Errorf("cannot destroy task %q: it still runs; stop it first",
+			t.state.TaskID)
+	}
+	return nil
+}

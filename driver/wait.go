@@ -1,0 +1,39 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"doze/driver/shepherd"
+	"doze/plugins/drivers"
+)
+
+// Wait implements drivers.Driver.
+func (d *Driver) Wait(ctx context.Context, id string) (drivers.ExitResult, error) {
+	t, err := d.tasks.get(id)
+	if err != nil {
+		return drivers.ExitResult{}, err
+	}
+	exit, err := t.dog.Wait(ctx)
+	switch {
+	case errors.Is(err, shepherd.ErrGone):
+		return lost(), nil
+	case err != nil:
+		return drivers.ExitResult{}, fmt.Errorf("cannot wait for task %q: %w", id, err)
+	}
+	return exitResult(exit), nil
+}
+
+// lost is the exit of a task whose shepherd has gone. Its process has gone with it, and
+// nobody can tell any more how.
+func lost() drivers.ExitResult {
+	return drivers.ExitResult{Code: 1, Message: "the task's shepherd has ended, and the task " +
+		"with it: it was killed, or the machine ran out of memory"}
+}
+
+func exitResult(e shepherd.Exit) drivers.ExitResult {
+	return drivers.ExitResult{
+		Code: e.Code, Signal: e.Signal, OOMKilled: e.OOMKilled, Message: e.Err,
+	}
+}
