@@ -22,6 +22,9 @@ type arrival struct {
 	missing  string // what has not happened yet, in words
 }
 
+// errNothing: no allocation is alive although none has failed and there was a place for it.
+var errNothing = errors.New("no allocation has been placed")
+
 // await returns nil when the tasks run, or why they won't.
 func (a *arrival) await(ctx context.Context) error {
 	a.missing = "Nomad has not evaluated the job yet"
@@ -39,7 +42,10 @@ func (a *arrival) await(ctx context.Context) error {
 		if failure := a.failure(ctx, stubs, alive, unplaced); failure != nil {
 			return failure
 		}
-		if areRunning(alive) {
+		switch {
+		case len(alive) == 0:
+			return errNothing
+		case areRunning(alive):
 			return nil
 		}
 		a.missing, unplaced = progress(alive), nil

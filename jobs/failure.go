@@ -137,9 +137,6 @@ func taskWords(stub *nomad.AllocationListStub, task string, e *nomad.TaskEvent) 
 
 // progress says what a placed group is still waiting for.
 func progress(alive []*nomad.AllocationListStub) string {
-	if len(alive) == 0 {
-		return "no allocation has been placed yet"
-	}
 	stub := alive[0]
 	for _, name := range slices.Sorted(maps.Keys(stub.TaskStates)) {
 		state := stub.TaskStates[name]

@@ -44,17 +44,35 @@ func (w *workload) Wake(ctx context.Context, _ healthgate.Generation) error {
 	within := k.policy.WakeTimeout - min(lastWord, k.policy.WakeTimeout/2)
 	ctx, cancel := context.WithTimeoutCause(ctx, within, errOverdue)
 	defer cancel()
+	for pause := (backoff{}); ; {
+		spent, err := w.up(ctx)
+		switch {
+		case spent:
+			return w.startAfresh(ctx, err)
+		case !errors.Is(err, errNothing):
+			return err
+		case !pause.wait(ctx, false):
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+}
+
+// up asks for the wake count where the count is 0, and waits until the tasks run. spent:
+// all that there is was there before, and has failed. errNothing: somebody else has taken
+// the count to 0 again.
+func (w *workload) up(ctx context.Context) (spent bool, err error) {
+	k, err := w.begin(ctx)
+	if err != nil {
+		return false, err
+	}
 	a, err := w.askUp(ctx, k)
 	w.release(a)
 	if err != nil {
-		return err
+		return false, err
 	}
-	first := &arrival{workload: w, asked: a}
-	err = first.await(ctx)
-	if first.spent {
-		return w.startAfresh(ctx, err)
-	}
-	return err
+	arrival := &arrival{workload: w, asked: a}
+	err = arrival.await(ctx)
+	return arrival.spent, err
 }
 
 // startAfresh takes the count to 0 and back: all that was asked for before this wake has
@@ -72,16 +90,8 @@ func (w *workload) startAfresh(ctx context.Context, failure error) error {
 	if _, err := (&arrival{workload: w, asked: down}).settled(ctx); err != nil {
 		return failure
 	}
-	k, err := w.begin(ctx)
-	if err != nil {
-		return err
-	}
-	up, err := w.askUp(ctx, k)
-	w.release(up)
-	if err != nil {
-		return err
-	}
-	return (&arrival{workload: w, asked: up}).await(ctx)
+	_, err = w.up(ctx)
+	return err
 }
 
 // Sleep asks for count 0 and returns when Nomad has taken it. It keeps the count that was

@@ -257,7 +257,8 @@ func TestWake_nomadCannotJustNow_asksAgain(t *testing.T) {
 	}
 }
 
-func TestWake_changedByHandMeanwhile_isObservedAfterwards(t *testing.T) {
+// A count of 0 under a wake is told, and asked for again: somebody waits.
+func TestWake_takenToZeroMeanwhile_asksAgain(t *testing.T) {
 	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		id := w.asleep()
 		done := make(chan error)
@@ -269,9 +270,11 @@ func TestWake_changedByHandMeanwhile_isObservedAfterwards(t *testing.T) {
 		if !slices.Contains(got, "observe default/shop/web count 0: count changed from 3 to 0") {
 			t.Errorf("told %q", got)
 		}
-		w.scale(id, 1)
 		if err := <-done; err != nil {
-			t.Fatal(err)
+			t.Error(err)
+		}
+		if n := len(w.addresses(id)); w.count(id) != 3 || n != 3 {
+			t.Errorf("count %d, %d targets", w.count(id), n)
 		}
 	})
 }
