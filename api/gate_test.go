@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"doze/api"
 	"doze/healthgate"
 	"doze/idle"
@@ -60,10 +62,16 @@ func TestGate_manyRequestsAtOnce_wakeOnceAndAllAnswered(t *testing.T) {
 
 // field case 23: thousands released at once overrun no backlog.
 func TestGate_thousandsReleasedAtOnce_noneFails(t *testing.T) {
-	s := setup{site: api.Site{MaxHeld: 6000}, app: &app{bootTime: time.Second, backlog: 128}}
+	reg := prometheus.NewRegistry()
+	s := setup{site: api.Site{MaxHeld: 6000}, app: &app{bootTime: time.Second, backlog: 128},
+		gate: api.GateConfig{Metrics: api.NewMetrics(reg)}}
 	onServer(t, s, func(w *world) {
 		w.atOnce(5000)
 		w.wantWakes(1)
+		// Mutation: without the pace some are refused, and only saved by being held again.
+		if n := scrape(t, reg)["doze_gate_refused_dials_total"]; n != 0 {
+			t.Errorf("%v connections were refused", n)
+		}
 	})
 }
 
