@@ -104,9 +104,12 @@ func (f *Front) open(l net.Listener) bool {
 }
 
 func (f *Front) isClosing() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.closing
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // start serves a connection on a goroutine of its own, which ends with it or when it has

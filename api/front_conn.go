@@ -88,16 +88,14 @@ func (c *frontConn) expectWithin(limit time.Duration) {
 
 // setIdle makes ready for the next request; false: there is to be none.
 func (c *frontConn) setIdle() bool {
-	left := copy(c.buf, c.buf[c.req.size:c.n])
-	c.n = left
+	c.n = copy(c.buf, c.buf[c.req.size:c.n])
 	if cap(c.out) > 2*frontBuffer {
 		c.out = nil // an idle connection keeps little
 	}
-	closing := c.front.isClosing()
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.busy = false
-	return !closing
+	c.mu.Unlock()
+	return !c.front.isClosing() // looked at last: from now on closeIdle closes it
 }
 
 // closeIdle closes the connection unless a request is being served.
