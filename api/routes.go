@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"fmt"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -45,6 +46,12 @@ type Conflict struct {
 	PathPrefix string // "/" for every path
 	Keeper     idle.GroupID
 	Loser      idle.GroupID
+}
+
+// String says it in words.
+func (c Conflict) String() string {
+	return fmt.Sprintf("host %q, path %q is served by %s, whose job is older; %s does not get it",
+		c.Host, c.PathPrefix, c.Keeper, c.Loser)
 }
 
 // NewRoutes returns an empty table.

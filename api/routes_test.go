@@ -125,6 +125,11 @@ func TestRoutes_contestedRoute_olderJobKeepsIt(t *testing.T) {
 		conflicts[0].Host != "a.example.com" || conflicts[0].PathPrefix != "/" {
 		t.Errorf("conflicts: %+v", conflicts)
 	}
+	const words = `host "a.example.com", path "/" is served by default/old/web, whose job is older; ` +
+		`default/young/web does not get it`
+	if got := fmt.Sprint(conflicts[0]); got != words {
+		t.Errorf("in words: %s", got)
+	}
 	if got := tab.at("a.example.com", "/"); got != "old" {
 		t.Errorf("a: %q", got)
 	}
