@@ -67,7 +67,7 @@ func outage(t *testing.T, c *cluster) {
 
 // cpuTime is what a process has used so far (proc(5), stat: utime and stime in ticks of
 // 10 ms).
-func cpuTime(t *testing.T, pid int) time.Duration {
+func cpuTime(t testing.TB, pid int) time.Duration {
 	t.Helper()
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	fail(t, err)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -142,8 +143,13 @@ func (j *join) Diagnose(job idle.GroupID, ds jobs.Diagnostics) {
 	}
 }
 
-// Resynced notes that everything is known.
-func (j *join) Resynced(time.Time) { j.synced.Store(true) }
+// Resynced notes that everything is known. The first listing of a large cluster leaves
+// several times as much garbage behind as it has found; that is given back at once.
+func (j *join) Resynced(time.Time) {
+	if !j.synced.Swap(true) {
+		debug.FreeOSMemory()
+	}
+}
 
 // list returns everything that is wrong now, for the API.
 func (j *join) list() []wire.Diagnostic {

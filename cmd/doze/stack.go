@@ -140,8 +140,9 @@ func (s *stack) newHealth() (*healthgate.Health, error) {
 				return nil
 			}},
 		},
-		ReportChecks: s.cfg.ReportChecks,
-		Log:          s.log,
+		CacheInterval: 100 * time.Millisecond, // the checks only look at what is in memory
+		ReportChecks:  s.cfg.ReportChecks,
+		Log:           s.log,
 	})
 }
 
