@@ -12,7 +12,7 @@ type AgentConfig struct {
 	// Enabled: jobs may use the driver. Default true.
 	Enabled bool `hcl:"enabled"`
 	// StateDir holds the shepherds' sockets; default /run/doze. It has to be one that a
-	// boot empties: what lies in it means nothing to the next one. At most 60 bytes,
+	// boot empties: what lies in it means nothing to the next one. At most 69 bytes,
 	// since the path of a socket may not be longer than 107.
 	StateDir string `hcl:"state_dir"`
 	// User runs the tasks that name none; default nobody.
@@ -24,7 +24,7 @@ type AgentConfig struct {
 const (
 	defaultStateDir = "/run/doze"
 	defaultUser     = "nobody"
-	maxStateDir     = 60
+	maxStateDir     = 69
 )
 
 // withDefaults fills in what the block leaves out.

@@ -1,0 +1,392 @@
+package driver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os/user"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"doze/driver/shepherd"
+	"doze/idle"
+	"doze/plugins/base"
+	"doze/plugins/drivers"
+)
+
+// newDriver is a configured driver whose tasks are in the flock. It has to be shut down.
+func newDriver(t testing.TB, flock *fakeFlock) *Driver {
+	t.Helper()
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := New(Config{Version: "1.2.3", Flock: flock})
+	d.agent.User, d.agent.AllowRoot = me.Username, true
+	return d
+}
+
+// inBubble runs f with a driver in virtual time.
+func inBubble(t *testing.T, f func(t *testing.T, d *Driver, flock *fakeFlock)) {
+	synctest.Test(t, func(t *testing.T) {
+		flock := &fakeFlock{}
+		d := newDriver(t, flock)
+		defer shutdown(t, d)
+		f(t, d, flock)
+	})
+}
+
+func shutdown(t *testing.T, d *Driver) {
+	t.Helper()
+	if err := d.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// mustStart starts the task of block.
+func mustStart(t *testing.T, d *Driver) (task drivers.TaskConfig, started drivers.Started) {
+	t.Helper()
+	task = block(t, map[string]any{"command": "web", "args": []string{"-p", "$DOZE_PORT"},
+		"listen": "http"})
+	started, err := d.Start(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task, started
+}
+
+func TestDriver_start_tellsTheShepherdEverything(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		mustStart(t, d)
+		s := flock.only().spec
+		if s.TaskID != "alloc/web/1" || s.Dir != "/alloc/web" || s.Listen != "10.0.0.1:23456" ||
+			s.FreezeAfter != 30*time.Second || s.WakeTimeout != time.Minute {
+			t.Errorf("got %+v", s)
+		}
+		if want := []string{"-p", "${DOZE_PORT}"}; !slices.Equal(s.Args, want) {
+			t.Errorf("the arguments are %q, not %q", s.Args, want)
+		}
+	})
+}
+
+func TestDriver_startTwice_isRefusedAndStartsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		task, _ := mustStart(t, d)
+		_, err := d.Start(t.Context(), task)
+		if err == nil || !strings.Contains(err.Error(), "has been started already") {
+			t.Errorf("got error %v", err)
+		}
+		if flock.launches != 1 {
+			t.Errorf("there were %d launches", flock.launches)
+		}
+	})
+}
+
+// The plugin was killed after it had launched a task and before it could answer: Nomad
+// starts the task again under the same id, in the next process.
+func TestDriver_startedByAProcessThatDied_isTakenUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		mustStart(t, d)
+		next := newDriver(t, flock)
+		defer shutdown(t, next)
+		mustStart(t, next)
+		if flock.launches != 1 {
+			t.Errorf("there were %d launches", flock.launches)
+		}
+	})
+}
+
+func TestDriver_startFails_isRecoverableWhereItMayDoLater(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		task := block(t, map[string]any{"command": "web"})
+		for want, refuse := range map[bool]error{
+			true: syscall.EADDRINUSE, false: errors.New("there is no such program")} {
+			flock.refuse = refuse
+			_, err := d.Start(t.Context(), task)
+			if _, is := errors.AsType[*drivers.RecoverableError](err); err == nil || is != want {
+				t.Errorf("%v: got %v, recoverable %t", refuse, err, is)
+			}
+		}
+	})
+}
+
+func TestDriver_startWithWrongConfig_tellsEveryProblem(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		task := block(t, map[string]any{"command": "", "listen": "htpp"})
+		_, err := d.Start(t.Context(), task)
+		want := "config > command: is empty; name a program, as in local/web\n" +
+			`config > listen: no port is labelled "htpp"; there are http`
+		if err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	})
+}
+
+// RecoverTask comes with an empty task id and an empty config, several times, and for a
+// task that an earlier process has started.
+func TestDriver_recover_worksFromDriverStateAloneAndAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		_, started := mustStart(t, d)
+		next := newDriver(t, flock)
+		defer shutdown(t, next)
+		h := drivers.Handle{Version: started.Version, State: started.State}
+		for range 3 {
+			if err := next.Recover(t.Context(), h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		flock.only().end(shepherd.Exit{Code: 3})
+		for range 2 {
+			exit, err := next.Wait(t.Context(), "alloc/web/1")
+			if err != nil || exit.Code != 3 {
+				t.Errorf("got %+v, %v", exit, err)
+			}
+		}
+	})
+}
+
+func TestDriver_recoverWhatIsGone_isAnError(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		_, started := mustStart(t, d)
+		flock.only().die()
+		next := newDriver(t, flock)
+		defer shutdown(t, next)
+		err := next.Recover(t.Context(), drivers.Handle{State: started.State})
+		if !errors.Is(err, shepherd.ErrGone) {
+			t.Errorf("got error %v", err)
+		}
+		if err := next.Recover(t.Context(), drivers.Handle{}); err == nil {
+			t.Error("an empty state was recovered")
+		}
+	})
+}
+
+func TestDriver_manyWait_allHearOfOneExit(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		task, _ := mustStart(t, d)
+		var waiting sync.WaitGroup
+		for range 50 {
+			waiting.Go(func() {
+				exit, err := d.Wait(t.Context(), task.ID)
+				if err != nil || !exit.OOMKilled || exit.Signal != 9 {
+					t.Errorf("got %+v, %v", exit, err)
+				}
+			})
+		}
+		synctest.Wait()
+		flock.only().end(shepherd.Exit{Signal: 9, OOMKilled: true})
+		waiting.Wait()
+	})
+}
+
+func TestDriver_shepherdDies_isTheTasksFailure(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		task, _ := mustStart(t, d)
+		go func() { time.Sleep(time.Second); flock.only().die() }()
+		exit, err := d.Wait(t.Context(), task.ID)
+		if err != nil || exit.Code == 0 || !strings.Contains(exit.Message, "shepherd") {
+			t.Errorf("got %+v, %v", exit, err)
+		}
+		for _, err := range []error{
+			d.Stop(t.Context(), task.ID, drivers.StopRequest{}),
+			d.Destroy(t.Context(), task.ID, true),
+		} {
+			if err != nil {
+				t.Errorf("a task without a shepherd: %v", err)
+			}
+		}
+	})
+}
+
+func TestDriver_stopAndDestroyTwice_succeed(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		task, _ := mustStart(t, d)
+		dog := flock.only()
+		for range 2 {
+			how := drivers.StopRequest{Signal: "sigint", Timeout: time.Second}
+			if err := d.Stop(t.Context(), task.ID, how); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := d.Destroy(t.Context(), task.ID, false); err != nil {
+			t.Error(err)
+		}
+		if err := d.Destroy(t.Context(), task.ID, false); !errors.Is(err, drivers.ErrTaskNotFound) {
+			t.Errorf("the second destroy: %v", err)
+		}
+		if want := []string{"stop 1s SIGINT", "stop 1s SIGINT", "destroy"}; !slices.Equal(dog.calls, want) {
+			t.Errorf("the shepherd was told %q, not %q", dog.calls, want)
+		}
+	})
+}
+
+func TestDriver_stopBySignalThatIsNone_stopsAllTheSame(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		task, _ := mustStart(t, d)
+		if err := d.Stop(t.Context(), task.ID, drivers.StopRequest{Signal: "SIGFOO"}); err != nil {
+			t.Error(err)
+		}
+		if got := flock.only().calls; !slices.Equal(got, []string{"stop 0s "}) {
+			t.Errorf("the shepherd was told %q", got)
+		}
+	})
+}
+
+func TestDriver_destroyWhileItRuns_needsForce(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		task, _ := mustStart(t, d)
+		if err := d.Destroy(t.Context(), task.ID, false); err == nil {
+			t.Error("a running task was destroyed without force")
+		}
+		if err := d.Destroy(t.Context(), task.ID, true); err != nil || flock.only() != nil {
+			t.Errorf("with force: %v", err)
+		}
+	})
+}
+
+// After a failed recovery Nomad destroys a task that this process has never heard of, and
+// starts it anew: it must not run twice.
+func TestDriver_destroyOfATaskWhoseHandleIsLost_endsIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		task, _ := mustStart(t, d)
+		next := newDriver(t, flock)
+		defer shutdown(t, next)
+		if err := next.Stop(t.Context(), task.ID, drivers.StopRequest{}); err != nil {
+			t.Error(err)
+		}
+		if err := next.Destroy(t.Context(), task.ID, true); err != nil || flock.only() != nil {
+			t.Errorf("got error %v", err)
+		}
+	})
+}
+
+func TestDriver_unknownTask_isNotFoundByEveryCall(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, _ *fakeFlock) {
+		ctx := t.Context()
+		_, waitErr := d.Wait(ctx, "x")
+		_, inspectErr := d.Inspect(ctx, "x")
+		_, execErr := d.Exec(ctx, "x", drivers.Session{Command: []string{"ls"}})
+		for call, err := range map[string]error{
+			"wait": waitErr, "inspect": inspectErr, "exec": execErr,
+			"stop":    d.Stop(ctx, "x", drivers.StopRequest{}),
+			"destroy": d.Destroy(ctx, "", true),
+			"signal":  d.Signal(ctx, "x", "SIGHUP"),
+			"stats":   d.Stats(ctx, "x", time.Second, nil),
+		} {
+			if !errors.Is(err, drivers.ErrTaskNotFound) {
+				t.Errorf("%s: got error %v", call, err)
+			}
+		}
+	})
+}
+
+func TestDriver_signals_freezeParkWakeOrGoToTheProcess(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		task, _ := mustStart(t, d)
+		for _, name := range []string{"SIGSTOP", "SIGTSTP", "SIGHUP"} {
+			if err := d.Signal(t.Context(), task.ID, name); err != nil {
+				t.Error(err)
+			}
+		}
+		err := d.Signal(t.Context(), task.ID, "SIGCONT")
+		if want := `cannot wake task "web": the app never listened`; err == nil || err.Error() != want {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+		if err := d.Signal(t.Context(), task.ID, "INVALID"); err == nil {
+			t.Error("an unknown signal was taken")
+		}
+		want := []string{"sleep freeze", "sleep park", "signal SIGHUP", "wake"}
+		if got := flock.only().calls; !slices.Equal(got, want) {
+			t.Errorf("the shepherd was told %q, not %q", got, want)
+		}
+	})
+}
+
+func TestDriver_exec_passesStreamsSizesAndTheExit(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, _ *fakeFlock) {
+		task, _ := mustStart(t, d)
+		var out bytes.Buffer
+		exit, err := d.Exec(t.Context(), task.ID, drivers.Session{Command: []string{"cat"},
+			Stdin: strings.NewReader("hello"), Stdout: &out, Stderr: &out})
+		if err != nil || exit.Code != 7 || out.String() != "hello" {
+			t.Errorf("got %+v, %v, %q", exit, err, out.String())
+		}
+		out.Reset()
+		sizes := make(chan drivers.TerminalSize, 1)
+		sizes <- drivers.TerminalSize{Width: 80, Height: 24}
+		_, err = d.Exec(t.Context(), task.ID, drivers.Session{Command: []string{"size"}, TTY: true,
+			Resize: sizes, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out})
+		if err != nil || out.String() != "80x24" {
+			t.Errorf("got size %q, %v", out.String(), err)
+		}
+	})
+}
+
+func TestDriver_events_reachNomadInItsTerms(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		mustStart(t, d)
+		dog := flock.only()
+		dog.events <- shepherd.Event{Kind: shepherd.EventExited, Message: "Nomad tells this itself"}
+		dog.events <- shepherd.Event{Kind: shepherd.EventFrozen, Message: "frozen after 30s",
+			Details: map[string]string{"idle": "30s"}, Suppressed: 4}
+		ctx, done := context.WithCancel(t.Context())
+		var got drivers.Event
+		err := d.Events.Events(ctx, func(e drivers.Event) error { got = e; done(); return nil })
+		if !errors.Is(err, context.Canceled) || got.Message != "frozen after 30s" ||
+			got.TaskID != "alloc/web/1" || got.AllocID != "alloc" || got.TaskName != "web" ||
+			got.Details["idle"] != "30s" || got.Details["suppressed"] != "4" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
+}
+
+func TestDriver_stats_areRatesOfTheLastInterval(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		agent := &base.Agent{Topology: &base.Topology{
+			Cores: []base.Core{{BaseSpeed: 2000}, {GuessedSpeed: 1000}}}}
+		d.clock = clockOf(agent)
+		task, _ := mustStart(t, d)
+		dog := flock.only()
+		var got []drivers.Stats
+		err := d.Stats(t.Context(), task.ID, 2*time.Second, func(s drivers.Stats) error {
+			got = append(got, s)
+			dog.mu.Lock()
+			dog.stats.CPU.Total += uint64(time.Second)
+			dog.stats.Memory.RSS += 1 << 20
+			dog.mu.Unlock()
+			if len(got) == 3 {
+				dog.die()
+			}
+			return nil
+		})
+		if err != nil || len(got) != 3 {
+			t.Fatalf("got %d stats, %v", len(got), err)
+		}
+		first, last := got[0].Usage, got[2].Usage
+		if first.CPU.Percent != 0 || last.CPU.Percent != 50 || last.CPU.Ticks != 750 ||
+			last.Memory.RSS != 2<<20 {
+			t.Errorf("got %+v, %+v then %+v", first.CPU, last.CPU, last.Memory)
+		}
+	})
+}
+
+func TestDriver_inspect_tellsHowTheTaskIs(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		task, _ := mustStart(t, d)
+		got, err := d.Inspect(t.Context(), task.ID)
+		if err != nil || got.State != drivers.TaskRunning || got.Name != "web" ||
+			got.Attributes["state"] != idle.Ready.String() || got.Attributes["wakes"] != "3" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		flock.only().end(shepherd.Exit{Code: 1, At: time.Now()})
+		got, err = d.Inspect(t.Context(), task.ID)
+		if err != nil || got.State != drivers.TaskExited || got.Exit.Code != 1 || got.CompletedAt.IsZero() {
+			t.Errorf("after its exit got %+v, %v", got, err)
+		}
+	})
+}

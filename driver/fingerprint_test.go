@@ -1,0 +1,163 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"doze/plugins/base"
+	"doze/plugins/drivers"
+)
+
+// shortDir is an empty directory whose path is short enough for sockets.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "doze")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// good is a machine that the driver can use.
+func good() machine {
+	return survey(files("6.8.0", cg+"cgroup.controllers"), 0)
+}
+
+// agentBlock is a plugin's config block as an agent sends it.
+func agentBlock(t testing.TB, keys map[string]any) base.Config {
+	t.Helper()
+	raw, err := msgpack.Marshal(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base.Config{Raw: raw, Agent: &base.Agent{}}
+}
+
+func TestFingerprint_goodMachine_isHealthyWithAttributes(t *testing.T) {
+	d := New(Config{Version: "1.2.3"})
+	if err := d.Configure(t.Context(), agentBlock(t, map[string]any{"state_dir": shortDir(t)})); err != nil {
+		t.Fatal(err)
+	}
+	f := d.fingerprint(good())
+	if f.Health != drivers.Healthy || f.Reason != "healthy" {
+		t.Errorf("got %s: %s", f.Health, f.Reason)
+	}
+	for name, want := range map[string]any{"version": "1.2.3", "cgroups": "v2", "freezer": "v2",
+		"memory_limit": true, "pressure": true} {
+		if got := f.Attributes["driver.doze."+name].Value; got != want {
+			t.Errorf("driver.doze.%s is %v, not %v", name, got, want)
+		}
+	}
+}
+
+func TestFingerprint_whatKeepsTasksFromRunning_isTheReason(t *testing.T) {
+	open := shortDir(t)
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(shortDir(t), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		machine machine
+		keys    map[string]any
+		health  drivers.Health
+		reason  string
+	}{
+		{good(), map[string]any{"enabled": false}, drivers.Undetected, "disabled by enabled = false"},
+		{survey(files("4.4.0", cg+"cpu/"), 0), nil, drivers.Unhealthy, "there is no freezer"},
+		{good(), map[string]any{"state_dir": open}, drivers.Unhealthy, "can be written to by others"},
+		{good(), map[string]any{"state_dir": file}, drivers.Unhealthy, "cannot make state_dir"},
+		{good(), map[string]any{"state_dir": shortDir(t), "user": "no-such-user"},
+			drivers.Unhealthy, "there is no user no-such-user"},
+	} {
+		d := New(Config{})
+		if err := d.Configure(t.Context(), agentBlock(t, c.keys)); err != nil {
+			t.Fatal(err)
+		}
+		f := d.fingerprint(c.machine)
+		if f.Health != c.health || !strings.Contains(f.Reason, c.reason) {
+			t.Errorf("%v: got %s: %s", c.keys, f.Health, f.Reason)
+		}
+	}
+}
+
+func TestFingerprint_nothingChanges_isToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := New(Config{})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*lookAgain)
+		defer cancel()
+		told := 0
+		err := d.Fingerprint(ctx, func(drivers.Fingerprint) error { told++; return nil })
+		if told != 1 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it was told %d times, %v", told, err)
+		}
+	})
+}
+
+func TestAgentConfig_everyProblem_isTold(t *testing.T) {
+	err := New(Config{}).CheckConfig(agentBlock(t, map[string]any{
+		"state_dir": "run/" + strings.Repeat("x", 100), "user": "root"}))
+	for _, want := range []string{"config > state_dir: \"run/xx", "is not absolute",
+		"config > user: is root; set allow_root = true"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	for _, dir := range []string{"/", "/" + strings.Repeat("x", 69)} {
+		if (AgentConfig{StateDir: dir}).Validate() == nil {
+			t.Errorf("%s is taken for good", dir)
+		}
+	}
+	if err := (AgentConfig{}).Validate(); err != nil {
+		t.Errorf("the zero value: %v", err)
+	}
+}
+
+func TestAgentConfig_onlyChecked_touchesNothing(t *testing.T) {
+	dir := filepath.Join(shortDir(t), "doze")
+	cfg := agentBlock(t, map[string]any{"state_dir": dir})
+	d := New(Config{})
+	if err := d.CheckConfig(cfg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Fatal("the state directory was made before the agent had configured the driver")
+	}
+	if err := d.Configure(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Stat(dir)
+	if err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("the state directory: %v, %v", st, err)
+	}
+}
+
+func TestAccount_root_needsTheAgentsLeave(t *testing.T) {
+	cfg := AgentConfig{User: "nobody"}
+	for _, name := range []string{"root", "0"} {
+		if _, err := account(name, cfg); err == nil || !strings.Contains(err.Error(), "allow_root") {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
+	cfg.AllowRoot = true
+	if as, err := account("root", cfg); err != nil || as.Uid != "0" {
+		t.Errorf("with allow_root: %v, %v", as, err)
+	}
+	if _, err := account("no-such-user", cfg); err == nil {
+		t.Error("a user who is none was found")
+	}
+}
