@@ -138,7 +138,8 @@ func (c *Cluster) maySubscribe(s *subscription) error {
 	}
 	for topic := range s.topics {
 		switch topic {
-		case nomad.TopicJob, nomad.TopicAllocation, nomad.TopicEvaluation, nomad.TopicDeployment, nomad.TopicService:
+		case nomad.TopicJob, nomad.TopicAllocation, nomad.TopicEvaluation,
+			nomad.TopicDeployment, nomad.TopicService:
 			for _, ns := range names {
 				if !g.allow(ns, "read-job") {
 					return errForbidden

@@ -39,7 +39,9 @@ func (c *Cluster) serveSelf(_ http.ResponseWriter, r *http.Request) (any, error)
 func (c *Cluster) member() map[string]any {
 	return map[string]any{
 		"Name": c.cfg.Node + "." + c.cfg.Region, "Addr": "127.0.0.1", "Port": 4648, "Status": "alive",
-		"Tags": map[string]string{"region": c.cfg.Region, "dc": c.cfg.Datacenter, "build": version, "role": "nomad"},
+		"Tags": map[string]string{
+			"region": c.cfg.Region, "dc": c.cfg.Datacenter, "build": version, "role": "nomad",
+		},
 	}
 }
 

@@ -143,7 +143,7 @@ func (r *allocRun) failed() bool {
 // giveUp ends an allocation that was stopped before it began.
 func (r *allocRun) giveUp() {
 	for name := range r.tasks {
-		r.change(name, func(s *nomad.TaskState) { s.State, s.FinishedAt = "dead", time.Now() })
+		r.tasks[name].dead(false)
 	}
 	r.c.client.report(r.alloc.ID, true)
 }
@@ -151,7 +151,7 @@ func (r *allocRun) giveUp() {
 func (r *allocRun) failAll(err error) {
 	for name := range r.tasks {
 		r.event(name, "Setup Failure", fmt.Sprintf("failed to setup alloc: %v", err), nil)
-		r.change(name, func(s *nomad.TaskState) { s.State, s.Failed, s.FinishedAt = "dead", true, time.Now() })
+		r.tasks[name].dead(true)
 	}
 }
 

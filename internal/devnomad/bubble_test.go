@@ -86,7 +86,8 @@ func TestCluster_inBubble_placesAtOnceAndReportsLater(t *testing.T) {
 		}
 		scale(t, c, "j", 0)
 		awaitAlloc(t, c, "j", "complete")
-		if _, err := app.DialContext(t.Context(), "tcp", address(t, c, a)); !errors.Is(err, syscall.ECONNREFUSED) {
+		if _, err := app.DialContext(t.Context(), "tcp", address(t, c, a)); !errors.Is(err,
+			syscall.ECONNREFUSED) {
 			t.Errorf("a stopped app's port answered %v, want a refusal", err)
 		}
 	})
@@ -116,7 +117,8 @@ func TestCluster_inBubble_progressDeadlineFailsDeployment(t *testing.T) {
 	bubble(t, devnomad.Config{}, func(t *testing.T, c *devnomad.Cluster) {
 		j := sleepingJob("j")
 		j.TaskGroups[0].Count = new(1)
-		j.TaskGroups[0].Update = &nomad.UpdateStrategy{HealthCheck: new("checks"), ProgressDeadline: new(11 * time.Minute)}
+		j.TaskGroups[0].Update = &nomad.UpdateStrategy{HealthCheck: new("checks"),
+			ProgressDeadline: new(11 * time.Minute)}
 		j.TaskGroups[0].Services = []*nomad.Service{{
 			Name: "dead", Provider: "nomad", PortLabel: "http",
 			Checks: []nomad.ServiceCheck{{Type: "tcp", Interval: 10 * time.Second, Timeout: time.Second}},
@@ -171,23 +173,24 @@ func TestCluster_inBubble_lockLapsesAfterTTLAndDelay(t *testing.T) {
 }
 
 func TestCluster_inBubble_manyJobsWakeAtOnceAreIndependent(t *testing.T) {
-	bubble(t, devnomad.Config{CPU: 100_000, MemoryMB: 100_000}, func(t *testing.T, c *devnomad.Cluster) {
-		ids := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
-		for _, id := range ids {
-			register(t, c, sleepingJob(id))
-		}
-		time.Sleep(time.Second)
-		begin := time.Now()
-		for _, id := range ids {
-			scale(t, c, id, 1)
-		}
-		for _, id := range ids {
-			awaitAlloc(t, c, id, "pending")
-		}
-		if took := time.Since(begin); took > 20*time.Millisecond {
-			t.Errorf("all placed after %v", took)
-		}
-	})
+	bubble(t, devnomad.Config{CPU: 100_000, MemoryMB: 100_000},
+		func(t *testing.T, c *devnomad.Cluster) {
+			ids := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+			for _, id := range ids {
+				register(t, c, sleepingJob(id))
+			}
+			time.Sleep(time.Second)
+			begin := time.Now()
+			for _, id := range ids {
+				scale(t, c, id, 1)
+			}
+			for _, id := range ids {
+				awaitAlloc(t, c, id, "pending")
+			}
+			if took := time.Since(begin); took > 20*time.Millisecond {
+				t.Errorf("all placed after %v", took)
+			}
+		})
 }
 
 func TestCluster_streamInBubble_beatsAndReplaysAtMostItsBuffer(t *testing.T) {
@@ -200,7 +203,8 @@ func TestCluster_streamInBubble_beatsAndReplaysAtMostItsBuffer(t *testing.T) {
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		events, err := c.Client().EventStream().Stream(ctx, map[nomad.Topic][]string{"*": {"*"}}, 1, nil)
+		events, err := c.Client().EventStream().Stream(ctx, map[nomad.Topic][]string{"*": {"*"}}, 1,
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,4 +274,27 @@ func get(t *testing.T, app *devnomad.InProcess, addr string) string {
 	}
 	t.Fatalf("nobody listens on %s", addr)
 	return ""
+}
+
+func TestCluster_garbage_isCollectedButASleepingServiceStays(t *testing.T) {
+	bubble(t, devnomad.Config{}, func(t *testing.T, c *devnomad.Cluster) {
+		register(t, c, sleepingJob("kept"))
+		batch := sleepingJob("batch")
+		batch.Type, batch.TaskGroups[0].Update = new("batch"), nil
+		register(t, c, batch)
+		scale(t, c, "kept", 1)
+		first := awaitAlloc(t, c, "kept", "running")
+		scale(t, c, "kept", 0)
+		awaitAlloc(t, c, "kept", "complete")
+		time.Sleep(5 * time.Hour)
+		scale(t, c, "kept", 1)
+		second := awaitAlloc(t, c, "kept", "running")
+		if _, _, err := c.Client().Allocations().Info(first.ID, nil); err == nil ||
+			second.ID == first.ID {
+			t.Errorf("the old allocation is still there: %v", err)
+		}
+		if _, _, err := c.Client().Jobs().Info("batch", nil); err == nil {
+			t.Error("a batch job at count 0 is still there after five hours")
+		}
+	})
 }

@@ -60,8 +60,8 @@ func (k check) record(status, output string, code int) {
 	k.r.mu.Lock()
 	defer k.r.mu.Unlock()
 	k.r.checks[k.id] = nomad.AllocCheckStatus{
-		ID: k.id, Check: k.Name, Group: k.r.alloc.Name, Service: k.reg.ServiceName, Mode: "healthiness",
-		Status: status, Output: output, StatusCode: code, Timestamp: k.r.c.now().Unix(),
+		ID: k.id, Check: k.Name, Group: k.r.alloc.Name, Service: k.reg.ServiceName,
+		Mode: "healthiness", Status: status, Output: output, StatusCode: code, Timestamp: k.r.c.now().Unix(),
 	}
 }
 

@@ -183,7 +183,8 @@ func (t *tx) acceptHealth(was *nomad.Allocation, n allocNews) {
 // failureEval asks the scheduler to look at an allocation that has failed.
 func (t *tx) failureEval(was *nomad.Allocation, n allocNews) *nomad.Evaluation {
 	j := t.jobs[key{was.Namespace, was.JobID}]
-	if n.status != "failed" || was.ClientStatus == "failed" || was.DesiredStatus != "run" || j == nil {
+	fresh := n.status == "failed" && was.ClientStatus != "failed"
+	if !fresh || was.DesiredStatus != "run" || j == nil {
 		return nil
 	}
 	e := t.newEval(j, "alloc-failure")

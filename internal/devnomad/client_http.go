@@ -2,7 +2,6 @@ package devnomad
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -53,20 +52,31 @@ func (c *Cluster) signalAlloc(_ http.ResponseWriter, r *http.Request, id string)
 	if err != nil {
 		return nil, err
 	}
+	var p problems
 	for _, t := range tasks {
-		task := t.running()
-		if task == nil {
-			return nil, errors.New("1 error occurred:\n\t* Failed to signal task: " + t.task.Name +
-				", err: Task not running\n\n")
-		}
-		t.note("Signaling", fmt.Sprintf("Task being sent signal %v", req.Signal), func(e *nomad.TaskEvent) {
-			e.TaskSignal, e.TaskSignalReason = req.Signal, "User Signaled"
-		})
-		if err := task.Signal(req.Signal); err != nil {
-			return nil, fmt.Errorf("1 error occurred:\n\t* Failed to signal task: %s, err: %w\n\n", t.task.Name, err)
+		err := t.signal(req.Signal)
+		if err != nil && req.Task != "" {
+			return nil, err
+		} else if err != nil {
+			p.addf("Failed to signal task: %s, err: %w", t.task.Name, err)
 		}
 	}
-	return emptyReply{Index: 0}, nil
+	return emptyReply{}, p.err()
+}
+
+// errNotRunning answers what needs a running task.
+var errNotRunning = errors.New("Task not running")
+
+// signal passes a signal on; its name is the driver's affair.
+func (t *taskRun) signal(name string) error {
+	task := t.running()
+	if task == nil {
+		return errNotRunning
+	}
+	t.note("Signaling", "Task being sent signal "+name, func(e *nomad.TaskEvent) {
+		e.TaskSignal, e.TaskSignalReason = name, "User Signaled"
+	})
+	return task.Signal(name)
 }
 
 // emptyReply answers writes that have nothing to tell.
@@ -95,7 +105,7 @@ func (c *Cluster) restartAlloc(_ http.ResponseWriter, r *http.Request, id string
 			if req.TaskName == "" {
 				continue
 			}
-			return nil, errors.New("Task not running")
+			return nil, errNotRunning
 		}
 		select {
 		case t.restart <- struct{}{}:
@@ -147,7 +157,8 @@ func (c *Cluster) serveLogs(w http.ResponseWriter, r *http.Request) (any, error)
 	path := map[string]string{"stdout": spec.Stdout, "stderr": spec.Stderr}[kind]
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fail(http.StatusNotFound, "log entry for task %q and log type %q not found", task, kind)
+		return nil, fail(http.StatusNotFound,
+			"log entry for task %q and log type %q not found", task, kind)
 	}
 	defer f.Close()
 	w.Header().Set("Content-Type", "text/plain")

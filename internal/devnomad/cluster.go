@@ -36,15 +36,19 @@ type Cluster struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu      sync.Mutex
-	closing bool
-	watched map[string]bool // deployments that have a supervisor
+	mu        sync.Mutex
+	closing   bool
+	watched   map[string]bool // deployments that have a supervisor
+	collected time.Time       // when garbage was last collected
 }
 
 // Start makes a cluster that answers at once. Close ends it.
 func Start(cfg Config) (*Cluster, error) {
 	cfg = cfg.withDefaults()
-	c := &Cluster{cfg: cfg, log: cfg.Log, faults: cfg.Faults, dir: cfg.DataDir, watched: map[string]bool{}}
+	c := &Cluster{
+		cfg: cfg, log: cfg.Log, faults: cfg.Faults, dir: cfg.DataDir,
+		watched: map[string]bool{}, collected: time.Now(),
+	}
 	if err := c.makeDir(); err != nil {
 		return nil, err
 	}
@@ -94,9 +98,13 @@ func (c *Cluster) removeDir() error {
 }
 
 func (c *Cluster) serve() {
-	c.server = &http.Server{Handler: c.admit(c.routes()), ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug)}
+	c.server = &http.Server{
+		Handler:  c.admit(c.routes()),
+		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
+	}
 	c.spawn(func() {
-		if err := c.server.Serve(c.door); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		err := c.server.Serve(c.door)
+		if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			c.log.Error("API ended", "error", err)
 		}
 	})

@@ -28,7 +28,7 @@ var aclCases = []contractCase{
 		}
 	}},
 	{"acl-unknown-token", func(w *world) {
-		a := w.doAs("00000000-0000-0000-0000-000000000000", "GET", "/v1/jobs", "")
+		a := w.doAs(nobody, "GET", "/v1/jobs", "")
 		w.equal("status", a.code, http.StatusForbidden)
 		w.equal("text", a.body, "Permission denied")
 	}},
@@ -48,7 +48,9 @@ var aclCases = []contractCase{
 	}},
 	{"acl-scale-only", func(w *world) {
 		w.register(w.job(0, scaling(0, 2)))
-		secret := w.holder(`namespace "default" { capabilities = ["list-jobs", "read-job", "scale-job", "read-job-scaling"] }`)
+		secret := w.holder(`namespace "default" {
+			capabilities = ["list-jobs", "read-job", "scale-job", "read-job-scaling"]
+		}`)
 		me := w.as(secret)
 		_, _, err := me.Jobs().Scale(w.name, "web", new(1), "", false, nil, nil)
 		w.ok(err)

@@ -36,7 +36,8 @@ var placementCases = []contractCase{
 			t := j.TaskGroups[0].Tasks[0]
 			t.Env = map[string]string{"OUT": out, "WHERE": "port ${NOMAD_PORT_http}"}
 			t.Config = map[string]any{"command": "/bin/sh", "args": []any{"-c",
-				`{ env; echo "ARG=$1"; echo "CWD=$PWD"; echo end; } > "$OUT.tmp"; mv "$OUT.tmp" "$OUT"; exec sleep 600`,
+				`{ env; echo "ARG=$1"; echo "CWD=$PWD"; echo end; } > "$OUT.tmp"
+				mv "$OUT.tmp" "$OUT"; exec sleep 600`,
 				"sh", "${NOMAD_ADDR_http} ${NOMAD_TASK_NAME} ${node.datacenter} ${NOMAD_META_team}"}}
 		}))
 		a := w.awaitAllocs(w.name, "running", 1)[0]
@@ -52,8 +53,9 @@ var placementCases = []contractCase{
 			"NOMAD_ALLOC_ID": a.ID, "NOMAD_SHORT_ALLOC_ID": a.ID[:8], "NOMAD_ALLOC_NAME": a.Name,
 			"NOMAD_ALLOC_INDEX": "0", "NOMAD_TASK_NAME": "main", "NOMAD_GROUP_NAME": "web",
 			"NOMAD_JOB_ID": w.name, "NOMAD_JOB_NAME": w.name, "NOMAD_NAMESPACE": "default",
-			"NOMAD_REGION": "global", "NOMAD_DC": "dc1", "NOMAD_CPU_LIMIT": "20", "NOMAD_MEMORY_LIMIT": "16",
-			"NOMAD_PORT_http": port, "NOMAD_HOST_PORT_http": port, "NOMAD_IP_http": "127.0.0.1",
+			"NOMAD_REGION": "global", "NOMAD_DC": "dc1", "NOMAD_CPU_LIMIT": "20",
+			"NOMAD_MEMORY_LIMIT": "16",
+			"NOMAD_PORT_http":    port, "NOMAD_HOST_PORT_http": port, "NOMAD_IP_http": "127.0.0.1",
 			"NOMAD_ADDR_http": "127.0.0.1:" + port, "NOMAD_META_team": "red", "NOMAD_META_TEAM": "red",
 			"WHERE": "port " + port, "ARG": "127.0.0.1:" + port + " main dc1 red",
 		} {
@@ -95,7 +97,8 @@ var placementCases = []contractCase{
 		w.awaitStatus(w.name, "dead")
 	}},
 	{"place-too-big-cpu", func(w *world) {
-		r := w.register(w.job(1, func(j *nomad.Job) { j.TaskGroups[0].Tasks[0].Resources.CPU = new(90_000_000) }))
+		r := w.register(w.job(1,
+			func(j *nomad.Job) { j.TaskGroups[0].Tasks[0].Resources.CPU = new(90_000_000) }))
 		w.equal("dimension", w.failedGroup(r.EvalID).DimensionExhausted, map[string]int{"cpu": 1})
 	}},
 	{"place-unknown-driver", func(w *world) {
@@ -142,7 +145,8 @@ func restarts(n int, delay time.Duration) func(*nomad.Job) {
 }
 
 func noReschedule(j *nomad.Job) {
-	j.TaskGroups[0].ReschedulePolicy = &nomad.ReschedulePolicy{Attempts: new(0), Unlimited: new(false)}
+	j.TaskGroups[0].ReschedulePolicy = &nomad.ReschedulePolicy{Attempts: new(0),
+		Unlimited: new(false)}
 }
 
 var allocCases = []contractCase{
@@ -165,7 +169,8 @@ var allocCases = []contractCase{
 		bare := find(map[string]string{"resources": "true", "task_states": "false"})
 		w.equal("no states", len(bare.TaskStates), 0)
 		job := w.do("GET", "/v1/job/"+w.name+"/allocations?resources=true", "")
-		w.holds("a job's allocations have no resources", !strings.Contains(job.body, "AllocatedResources"))
+		w.holds("a job's allocations have no resources",
+			!strings.Contains(job.body, "AllocatedResources"))
 	}},
 	{"alloc-read", func(w *world) {
 		w.register(w.job(1))
@@ -175,12 +180,12 @@ var allocCases = []contractCase{
 		w.equal("index", meta.LastIndex, a.ModifyIndex)
 		w.equal("job in it", *a.Job.ID, w.name)
 		w.equal("desired", a.DesiredStatus, "run")
-		w.refused("GET", "/v1/allocation/00000000-0000-0000-0000-000000000000", "", 404, "alloc not found")
+		w.refused("GET", "/v1/allocation/"+nobody, "", 404, "alloc not found")
 		w.refused("GET", "/v1/allocation/short", "", 500, "UUID must be 36 characters")
 		of, _, err := w.nomad.Evaluations().Allocations(stub.EvalID, nil)
 		w.ok(err)
 		w.equal("allocations of the evaluation", len(of), 1)
-		w.refused("GET", "/v1/evaluation/00000000-0000-0000-0000-000000000000", "", 404, "eval not found")
+		w.refused("GET", "/v1/evaluation/"+nobody, "", 404, "eval not found")
 	}},
 	{"alloc-task-events", func(w *world) {
 		w.register(w.job(1))
@@ -217,12 +222,14 @@ var allocCases = []contractCase{
 		w.awaitStatus(w.name, "dead")
 	}},
 	{"alloc-restarts", func(w *world) {
-		w.register(w.job(1, script("sleep 0.1; exit 1"), restarts(1, 100*time.Millisecond), noReschedule))
+		w.register(w.job(1, script("sleep 0.1; exit 1"), restarts(1, 100*time.Millisecond),
+			noReschedule))
 		s := w.awaitAllocs(w.name, "failed", 1)[0].TaskStates["main"]
 		w.equal("restarts", s.Restarts, uint64(1))
 		last := s.Events[len(s.Events)-1]
 		w.equal("last", last.Type, "Not Restarting")
-		w.holds("why: "+last.DisplayMessage, strings.Contains(last.DisplayMessage, "Exceeded allowed attempts 1 in interval 1m0s"))
+		w.holds("why: "+last.DisplayMessage, strings.Contains(last.DisplayMessage,
+			"Exceeded allowed attempts 1 in interval 1m0s"))
 	}},
 	{"alloc-no-binary", func(w *world) {
 		w.register(w.job(1, restarts(0, 0), noReschedule, func(j *nomad.Job) {
@@ -235,11 +242,13 @@ var allocCases = []contractCase{
 				found = e.DisplayMessage
 			}
 		}
-		w.holds("a driver failure: "+found, strings.Contains(found, "failed to launch command with executor"))
+		w.holds("a driver failure: "+found, strings.Contains(found,
+			"failed to launch command with executor"))
 	}},
 	{"alloc-rescheduled", func(w *world) {
 		out := filepath.Join(w.TempDir(), "ok")
-		w.register(w.job(1, script("[ -e "+out+" ] || { echo end > "+out+"; exit 1; }; exec sleep 600"), restarts(0, 0),
+		w.register(w.job(1, script("[ -e "+out+" ] || { echo end > "+out+"; exit 1; }; exec sleep 600"),
+			restarts(0, 0),
 			func(j *nomad.Job) {
 				j.TaskGroups[0].ReschedulePolicy = &nomad.ReschedulePolicy{
 					Delay: new(5 * time.Second), DelayFunction: new("constant"), Unlimited: new(true),
@@ -260,14 +269,18 @@ var allocCases = []contractCase{
 		w.equal("reschedules", len(a.RescheduleTracker.Events), 1)
 	}},
 	{"alloc-batch-completes", func(w *world) {
-		w.register(w.job(1, script("exit 0"), func(j *nomad.Job) { j.Type, j.TaskGroups[0].Update = new("batch"), nil }))
+		w.register(w.job(1, script("exit 0"), func(j *nomad.Job) {
+			j.Type,
+				j.TaskGroups[0].Update = new("batch"), nil
+		}))
 		w.awaitAllocs(w.name, "complete", 1)
 		w.awaitStatus(w.name, "dead")
 		w.equal("allocations", len(w.allocs(w.name)), 1)
 	}},
 	{"alloc-signal", func(w *world) {
 		out := filepath.Join(w.TempDir(), "sig")
-		w.register(w.job(1, script(`trap 'echo end > `+out+`' USR1; echo ready; while :; do sleep 0.1; done`)))
+		w.register(w.job(1,
+			script(`trap 'echo end > `+out+`' USR1; echo ready; while :; do sleep 0.1; done`)))
 		a := w.awaitAllocs(w.name, "running", 1)[0]
 		w.eventually("signal arrives", func() (string, bool) {
 			r := w.do("PUT", "/v1/client/allocation/"+a.ID+"/signal", `{"Task":"main","Signal":"SIGUSR1"}`)
@@ -275,8 +288,9 @@ var allocCases = []contractCase{
 			time.Sleep(100 * time.Millisecond)
 			return "", fileExists(out)
 		})
-		w.refused("PUT", "/v1/client/allocation/"+a.ID+"/signal", `{"Task":"nope","Signal":"SIGUSR1"}`, 500, "Task not found")
-		w.refused("PUT", "/v1/client/allocation/00000000-0000-0000-0000-000000000000/signal", `{"Signal":"SIGUSR1"}`,
+		w.refused("PUT", "/v1/client/allocation/"+a.ID+"/signal", `{"Task":"nope","Signal":"SIGUSR1"}`,
+			500, "Task not found")
+		w.refused("PUT", "/v1/client/allocation/"+nobody+"/signal", `{"Signal":"SIGUSR1"}`,
 			404, "Unknown allocation")
 		w.refused("GET", "/v1/client/allocation/"+a.ID+"/signal", "", 405, "Invalid method")
 		w.equal("still running", len(w.awaitAllocs(w.name, "running", 1)), 1)
@@ -302,12 +316,13 @@ var allocCases = []contractCase{
 		w.equal("stopped", old.ID, a.ID)
 		w.equal("why", old.DesiredDescription, "alloc is being migrated")
 		w.equal("name of the new one", w.awaitAllocs(w.name, "running", 1)[0].Name, a.Name)
-		w.refused("PUT", "/v1/allocation/00000000-0000-0000-0000-000000000000/stop", "", 404, "allocation not found")
+		w.refused("PUT", "/v1/allocation/"+nobody+"/stop", "", 404, "allocation not found")
 	}},
 	{"alloc-replaced-by-update", func(w *world) {
 		w.register(w.job(1))
 		a := w.awaitAllocs(w.name, "running", 1)[0]
-		w.register(w.job(1, func(j *nomad.Job) { j.TaskGroups[0].Tasks[0].Env = map[string]string{"NEW": "1"} }))
+		w.register(w.job(1,
+			func(j *nomad.Job) { j.TaskGroups[0].Tasks[0].Env = map[string]string{"NEW": "1"} }))
 		old := w.awaitAllocs(w.name, "complete", 1)[0]
 		w.equal("stopped", old.ID, a.ID)
 		w.equal("why", old.DesiredDescription, "alloc is being updated due to job update")
@@ -315,7 +330,8 @@ var allocCases = []contractCase{
 	}},
 	{"alloc-kill-timeout", func(w *world) {
 		out := filepath.Join(w.TempDir(), "up")
-		w.register(w.job(1, script(`trap '' INT TERM; echo end > `+out+`; while :; do sleep 0.1; done`)))
+		w.register(w.job(1,
+			script(`trap '' INT TERM; echo end > `+out+`; while :; do sleep 0.1; done`)))
 		w.awaitAllocs(w.name, "running", 1)
 		w.awaitFile(out)
 		begin := time.Now()

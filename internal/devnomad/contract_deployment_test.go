@@ -51,7 +51,8 @@ var deploymentCases = []contractCase{
 			_, err := w.tryScale(w.name, n)
 			w.fails(err, 400, "job scaling blocked due to active deployment")
 		}
-		_, _, err := w.nomad.Jobs().Scale(w.name, "web", nil, "an event is not blocked", false, nil, nil)
+		_, _, err := w.nomad.Jobs().Scale(w.name, "web", nil, "an event is not blocked", false, nil,
+			nil)
 		w.ok(err)
 	}},
 	{"deployment-default-update", func(w *world) {
@@ -83,7 +84,8 @@ var deploymentCases = []contractCase{
 		w.eventually("old deployment is cancelled", func() (string, bool) {
 			got, _, err := w.nomad.Deployments().Info(d.ID, nil)
 			w.ok(err)
-			return got.Status, got.Status == "cancelled" && got.StatusDescription == "Cancelled due to newer version of job"
+			return got.Status, got.Status == "cancelled" &&
+				got.StatusDescription == "Cancelled due to newer version of job"
 		})
 		w.awaitAllocs(w.name, "complete", 1)
 		w.scale(w.name, 1)
@@ -93,18 +95,20 @@ var deploymentCases = []contractCase{
 		w.awaitDeployment(w.name, "running")
 		_, _, err := w.nomad.Jobs().Deregister(w.name, false, nil)
 		w.ok(err)
-		w.equal("description", w.awaitDeployment(w.name, "cancelled").StatusDescription, "Cancelled because job is stopped")
+		w.equal("description", w.awaitDeployment(w.name, "cancelled").StatusDescription,
+			"Cancelled because job is stopped")
 	}},
 	{"deployment-fail", func(w *world) {
 		w.register(w.job(1, rolling(time.Hour)))
 		d := w.awaitDeployment(w.name, "running")
 		_, _, err := w.nomad.Deployments().Fail(d.ID, nil)
 		w.ok(err)
-		w.equal("description", w.awaitDeployment(w.name, "failed").StatusDescription, "Deployment marked as failed")
+		w.equal("description", w.awaitDeployment(w.name, "failed").StatusDescription,
+			"Deployment marked as failed")
 		w.scale(w.name, 0)
 	}},
 	{"deployment-not-found", func(w *world) {
-		w.refused("GET", "/v1/deployment/00000000-0000-0000-0000-000000000000", "", 404, "deployment not found")
+		w.refused("GET", "/v1/deployment/"+nobody, "", 404, "deployment not found")
 	}},
 	{"deployment-down-to-one", func(w *world) {
 		w.register(w.job(2, rolling(0)))

@@ -86,7 +86,8 @@ var jobCases = []contractCase{
 		w.register(w.job(0))
 		w.scale(w.name, 2)
 		next := w.job(0, func(j *nomad.Job) { j.Meta = map[string]string{"v": "2"} })
-		_, _, err := w.nomad.Jobs().RegisterOpts(next, &nomad.RegisterOptions{PreserveCounts: true}, nil)
+		_, _, err := w.nomad.Jobs().RegisterOpts(next, &nomad.RegisterOptions{PreserveCounts: true},
+			nil)
 		w.ok(err)
 		j := w.info(w.name)
 		w.equal("count", *j.TaskGroups[0].Count, 2)
@@ -99,7 +100,8 @@ var jobCases = []contractCase{
 			w.fails(err, 500, want)
 		}
 		try("Missing job task groups", func(j *nomad.Job) { j.TaskGroups = nil })
-		try("Task group count can't be negative", func(j *nomad.Job) { j.TaskGroups[0].Count = new(-1) })
+		try("Task group count can't be negative",
+			func(j *nomad.Job) { j.TaskGroups[0].Count = new(-1) })
 		try("Missing tasks for task group", func(j *nomad.Job) { j.TaskGroups[0].Tasks = nil })
 		try("maximum count must not be less than minimum count", scaling(3, 1))
 		try("task group count must not be greater than maximum count in scaling policy",
@@ -118,7 +120,8 @@ var jobCases = []contractCase{
 		w.refused("PUT", "/v1/jobs", `{"Job":{}}`, 400, "Job ID hasn't been provided")
 		w.refused("PUT", "/v1/job/other", `{"Job":{"ID":"x"}}`, 400, "Job ID does not match name")
 		w.refused("DELETE", "/v1/jobs", "", 405, "Invalid method")
-		w.refused("PUT", "/v1/jobs", `{"Job":{"ID":"x","Type":"system","TaskGroups":[{"Scaling":{"Max":1}}]}}`,
+		w.refused("PUT", "/v1/jobs",
+			`{"Job":{"ID":"x","Type":"system","TaskGroups":[{"Scaling":{"Max":1}}]}}`,
 			400, "Task groups with job type system do not support scaling blocks")
 		w.refused("GET", "/v1/nonsense", "", 404, "")
 	}},
@@ -143,7 +146,8 @@ var jobCases = []contractCase{
 			w.equal(path, a.code, http.StatusOK)
 			w.equal(path, a.body, "[]")
 		}
-		w.equal("latest deployment", w.do("GET", "/v1/job/"+w.name+"/deployment", "").code, http.StatusOK)
+		w.equal("latest deployment", w.do("GET", "/v1/job/"+w.name+"/deployment", "").code,
+			http.StatusOK)
 	}},
 	{"job-list", func(w *world) {
 		w.register(w.job(0, func(j *nomad.Job) { j.Meta = map[string]string{"k": "v"} }))
@@ -193,7 +197,8 @@ var jobCases = []contractCase{
 		names, _, err := w.nomad.Namespaces().List(nil)
 		w.ok(err)
 		w.holds("both namespaces", len(names) >= 2)
-		_, _, err = w.nomad.Jobs().Scale(w.name, "web", new(1), "", false, nil, &nomad.WriteOptions{Namespace: ns})
+		_, _, err = w.nomad.Jobs().Scale(w.name, "web", new(1), "", false, nil,
+			&nomad.WriteOptions{Namespace: ns})
 		w.ok(err)
 	}},
 	{"job-stop", func(w *world) {
@@ -217,7 +222,8 @@ var jobCases = []contractCase{
 	}},
 	{"job-purge", func(w *world) {
 		out := filepath.Join(w.TempDir(), "pid")
-		w.register(w.job(1, script("{ echo $$; echo end; } > "+out+".tmp; mv "+out+".tmp "+out+"; exec sleep 600")))
+		w.register(w.job(1,
+			script("{ echo $$; echo end; } > "+out+".tmp; mv "+out+".tmp "+out+"; exec sleep 600")))
 		id := w.awaitAllocs(w.name, "running", 1)[0].ID
 		pid, err := strconv.Atoi(strings.Fields(w.awaitFile(out))[0])
 		w.ok(err)

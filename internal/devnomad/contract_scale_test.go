@@ -47,7 +47,8 @@ var scaleCases = []contractCase{
 		a := w.awaitAllocs(w.name, "running", 1)[0]
 		w.eventually("the allocation runs the new version", func() (string, bool) {
 			as := w.allocs(w.name)
-			return fmt.Sprint(as[0].JobVersion), len(as) == 1 && as[0].ID == a.ID && as[0].JobVersion == *j.Version
+			return fmt.Sprint(as[0].JobVersion), len(as) == 1 && as[0].ID == a.ID &&
+				as[0].JobVersion == *j.Version
 		})
 	}},
 	{"scale-bounds", func(w *world) {
@@ -66,17 +67,19 @@ var scaleCases = []contractCase{
 	{"scale-bad-request", func(w *world) {
 		w.register(w.job(0))
 		path := "/v1/job/" + w.name + "/scale"
-		for body, want := range map[string]string{
-			`{"Count":-1,"Target":{"Group":"web"}}`:                    "scaling action count can't be negative",
-			`{"Count":1,"Target":{"Group":"nope"}}`:                    `task group "nope" specified for scaling does not exist in job`,
-			`{"Count":1}`:                                              "missing task group name for scaling action",
-			`{"Count":1,"Error":true,"Target":{"Group":"web"}}`:        "scaling action should not contain count if error is true",
-			`{"Count":1,"Target":{"Group":"web","Job":"other"}}`:       "job ID in payload did not match URL",
-			`{"Count":1,"Target":{"Group":"web","Namespace":"other"}}`: "namespace in payload did not match header",
-			`{`: "unexpected EOF",
+		for target, want := range map[string]string{
+			`"Count":-1,"Target":{"Group":"web"}`: "scaling action count can't be negative",
+			`"Count":1,"Target":{"Group":"nope"}`: `task group "nope" specified for scaling does not exist in job`,
+			`"Count":1`:                           "missing task group name for scaling action",
+			`"Count":1,"Error":true,"Target":{"Group":"web"}`: "scaling action should not contain " +
+				"count if error is true",
+			`"Count":1,"Target":{"Group":"web","Job":"x"}`: "job ID in payload did not match URL",
+			`"Count":1,"Target":{"Group":"web","Namespace":"x"}`: "namespace in payload did not " +
+				"match header",
 		} {
-			w.refused("PUT", path, body, 400, want)
+			w.refused("PUT", path, "{"+target+"}", 400, want)
 		}
+		w.refused("PUT", path, "{", 400, "unexpected EOF")
 		w.refused("PUT", path, "", 400, "Request body is empty")
 		w.refused("PUT", "/v1/job/no-"+w.name+"/scale", `{"Count":1,"Target":{"Group":"web"}}`,
 			404, fmt.Sprintf("job %q not found", "no-"+w.name))
@@ -89,7 +92,8 @@ var scaleCases = []contractCase{
 			return fmt.Sprintf(`{"Count":%d,"JobModifyIndex":%d,"Target":{"Group":"web"}}`, n, index)
 		}
 		w.refused("PUT", "/v1/job/"+w.name+"/scale", body(1, index-1), 500, fmt.Sprintf(
-			"Enforcing job modify index %d: job exists with conflicting job modify index: %d", index-1, index))
+			"Enforcing job modify index %d: job exists with conflicting job modify index: %d",
+			index-1, index))
 		w.equal("count", *w.info(w.name).TaskGroups[0].Count, 0)
 		a := w.do("PUT", "/v1/job/"+w.name+"/scale", body(1, index))
 		w.equal("status with the right index", a.code, http.StatusOK)
@@ -98,7 +102,8 @@ var scaleCases = []contractCase{
 		w.awaitEval(w.register(w.job(0)).EvalID)
 		before := w.info(w.name)
 		r, _, err := w.nomad.Jobs().ScaleWithRequest(w.name, &nomad.ScalingRequest{
-			Target: map[string]string{"Group": "web"}, Message: "remember", Meta: map[string]any{"count": 3, "s": "x"},
+			Target: map[string]string{"Group": "web"}, Message: "remember",
+			Meta: map[string]any{"count": 3, "s": "x"},
 		}, nil)
 		w.ok(err)
 		w.equal("evaluation", r.EvalID, "")
@@ -133,7 +138,8 @@ var scaleCases = []contractCase{
 		w.equal("job modify index is the job's modify index", st.JobModifyIndex, *j.ModifyIndex)
 		w.equal("job create index", st.JobCreateIndex, *j.CreateIndex)
 		g := st.TaskGroups["web"]
-		w.equal("counts", []int{g.Desired, g.Placed, g.Running, g.Healthy, g.Unhealthy}, []int{2, 2, 2, 0, 0})
+		w.equal("counts", []int{g.Desired, g.Placed, g.Running, g.Healthy, g.Unhealthy},
+			[]int{2, 2, 2, 0, 0})
 		w.equal("events", len(g.Events), 1)
 		w.equal("previous count", g.Events[0].PreviousCount, int64(0))
 		w.equal("count", *g.Events[0].Count, int64(2))
@@ -237,7 +243,8 @@ var policyCases = []contractCase{
 			"probe": []any{map[string]any{"http": []any{map[string]any{"path": "/x"}}}},
 			"route": []any{map[string]any{"hosts": []any{"a.example.com", "b.example.com"}}},
 		}}}
-		w.register(w.job(0, scaling(0, 3), func(j *nomad.Job) { j.TaskGroups[0].Scaling.Policy = doze }))
+		w.register(w.job(0, scaling(0, 3),
+			func(j *nomad.Job) { j.TaskGroups[0].Scaling.Policy = doze }))
 		p := w.policy("web")
 		w.equal("policy", p.Policy, map[string]any{"doze": []any{map[string]any{
 			"idle_after": "5m", "wake_count": 2.0,
@@ -247,7 +254,8 @@ var policyCases = []contractCase{
 		w.equal("bounds", []int64{*p.Min, *p.Max}, []int64{0, 3})
 		w.equal("enabled", *p.Enabled, true)
 		w.equal("type", p.Type, "horizontal")
-		w.equal("target", p.Target, map[string]string{"Namespace": "default", "Job": w.name, "Group": "web"})
+		w.equal("target", p.Target, map[string]string{"Namespace": "default", "Job": w.name,
+			"Group": "web"})
 		w.equal("policy in the job", w.info(w.name).TaskGroups[0].Scaling.Policy, p.Policy)
 	}},
 	{"policy-identity", func(w *world) {
@@ -279,7 +287,8 @@ var policyCases = []contractCase{
 		w.equal("policies of a purged job", len(w.policies()), 0)
 	}},
 	{"policy-disabled", func(w *world) {
-		w.register(w.job(0, scaling(0, 3), func(j *nomad.Job) { j.TaskGroups[0].Scaling.Enabled = new(false) }))
+		w.register(w.job(0, scaling(0, 3),
+			func(j *nomad.Job) { j.TaskGroups[0].Scaling.Enabled = new(false) }))
 		w.equal("enabled", w.policies()[0].Enabled, false)
 	}},
 }
@@ -287,7 +296,8 @@ var policyCases = []contractCase{
 // policies lists the scaling policies of the case's job.
 func (w *world) policies() []*nomad.ScalingPolicyListStub {
 	w.Helper()
-	ps, _, err := w.nomad.Scaling().ListPolicies(&nomad.QueryOptions{Params: map[string]string{"job": w.name}})
+	mine := &nomad.QueryOptions{Params: map[string]string{"job": w.name}}
+	ps, _, err := w.nomad.Scaling().ListPolicies(mine)
 	w.ok(err)
 	return ps
 }

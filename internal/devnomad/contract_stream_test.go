@@ -199,7 +199,8 @@ Allocation/AllocationUpdated/running`))
 		w.scale(w.name, 1)
 		events := s.until("Allocation/AllocationUpdated/running")
 		w.holds("order of the plan:\n"+shape(events), strings.Contains(shape(events),
-			"\nEvaluation/PlanResult/pending Deployment/PlanResult Allocation/PlanResult/pending Job/PlanResult\n"))
+			"\nEvaluation/PlanResult/pending Deployment/PlanResult "+
+				"Allocation/PlanResult/pending Job/PlanResult\n"))
 	}},
 	{"stream-scale-down", func(w *world) {
 		w.register(w.job(1))
@@ -259,7 +260,8 @@ Evaluation/EvaluationUpdated/complete Job/EvaluationUpdated`))
 		w.equal("client status", a.ClientStatus, "pending")
 		w.equal("desired status", a.DesiredStatus, "run")
 		p := a.AllocatedResources.Shared.Ports
-		w.holds("the port", len(p) == 1 && p[0].Label == "http" && p[0].Value > 0 && p[0].HostIP == "127.0.0.1")
+		w.holds("the port", len(p) == 1 && p[0].Label == "http" && p[0].Value > 0 &&
+			p[0].HostIP == "127.0.0.1")
 		w.equal("index", a.ModifyIndex, e.Index)
 		a, err = last(s.until("Allocation/AllocationUpdated/running")).Allocation()
 		w.ok(err)
@@ -333,7 +335,8 @@ var queryCases = []contractCase{
 		done := make(chan result, 1)
 		begin := time.Now()
 		go func() {
-			j, _, err := w.nomad.Jobs().Info(w.name, &nomad.QueryOptions{WaitIndex: meta.LastIndex, WaitTime: 20 * time.Second})
+			j, _, err := w.nomad.Jobs().Info(w.name, &nomad.QueryOptions{WaitIndex: meta.LastIndex,
+				WaitTime: 20 * time.Second})
 			done <- result{j, time.Since(begin), err}
 		}()
 		time.Sleep(300 * time.Millisecond)
@@ -346,7 +349,8 @@ var queryCases = []contractCase{
 	{"query-times-out", func(w *world) {
 		w.awaitEval(w.register(w.job(0)).EvalID)
 		begin := time.Now()
-		a := w.do("GET", fmt.Sprintf("/v1/job/%s?index=%d&wait=300ms", w.name, *w.info(w.name).ModifyIndex), "")
+		a := w.do("GET", fmt.Sprintf("/v1/job/%s?index=%d&wait=300ms", w.name,
+			*w.info(w.name).ModifyIndex), "")
 		w.equal("status", a.code, http.StatusOK)
 		took := time.Since(begin)
 		w.holds("it waited "+took.String(), took >= 300*time.Millisecond && took < 5*time.Second)
@@ -355,7 +359,8 @@ var queryCases = []contractCase{
 	{"query-old-index", func(w *world) {
 		w.awaitEval(w.register(w.job(0)).EvalID)
 		begin := time.Now()
-		w.do("GET", fmt.Sprintf("/v1/job/%s?index=%d&wait=20s", w.name, *w.info(w.name).ModifyIndex-1), "")
+		w.do("GET", fmt.Sprintf("/v1/job/%s?index=%d&wait=20s", w.name, *w.info(w.name).ModifyIndex-1),
+			"")
 		w.holds("at once", time.Since(begin) < 5*time.Second)
 	}},
 	{"query-job-appears", func(w *world) {
@@ -381,7 +386,8 @@ var queryCases = []contractCase{
 		w.ok(err)
 		w.scale(w.name, 1)
 		for index := meta.LastIndex; ; {
-			as, meta, err := w.nomad.Jobs().Allocations(w.name, false, &nomad.QueryOptions{WaitIndex: index, WaitTime: 20 * time.Second})
+			as, meta, err := w.nomad.Jobs().Allocations(w.name, false,
+				&nomad.QueryOptions{WaitIndex: index, WaitTime: 20 * time.Second})
 			w.ok(err)
 			w.holds("the index has grown", meta.LastIndex > index)
 			if len(as) == 1 {
@@ -396,7 +402,8 @@ var queryCases = []contractCase{
 		_, before, err := w.nomad.Jobs().List(nil)
 		w.ok(err)
 		w.scale(w.name, 0)
-		_, after, err := w.nomad.Jobs().List(&nomad.QueryOptions{WaitIndex: before.LastIndex, WaitTime: 20 * time.Second})
+		_, after, err := w.nomad.Jobs().List(&nomad.QueryOptions{WaitIndex: before.LastIndex,
+			WaitTime: 20 * time.Second})
 		w.ok(err)
 		w.holds("the index has grown", after.LastIndex > before.LastIndex)
 	}},
@@ -410,7 +417,8 @@ var queryCases = []contractCase{
 		w.ok(err)
 		done := make(chan error, 1)
 		go func() {
-			_, after, err := w.nomad.Jobs().ScaleStatus(w.name, &nomad.QueryOptions{WaitIndex: meta.LastIndex, WaitTime: 20 * time.Second})
+			_, after, err := w.nomad.Jobs().ScaleStatus(w.name,
+				&nomad.QueryOptions{WaitIndex: meta.LastIndex, WaitTime: 20 * time.Second})
 			if err == nil && after.LastIndex <= meta.LastIndex {
 				err = fmt.Errorf("index %d after %d", after.LastIndex, meta.LastIndex)
 			}

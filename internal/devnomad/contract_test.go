@@ -41,6 +41,9 @@ func TestMain(m *testing.M) {
 	os.Exit(realnomad.Main(m))
 }
 
+// nobody is an ID that nothing has.
+const nobody = "00000000-0000-0000-0000-000000000000"
+
 // contractCase is one promise of Nomad's API. Cases are independent: each has
 // its own job names, all of them beginning with the case's name.
 type contractCase struct {
@@ -237,7 +240,8 @@ func sleeper(name string) *nomad.Task {
 // script makes the task run a shell script.
 func script(text string) func(*nomad.Job) {
 	return func(j *nomad.Job) {
-		j.TaskGroups[0].Tasks[0].Config = map[string]any{"command": "/bin/sh", "args": []any{"-c", text}}
+		j.TaskGroups[0].Tasks[0].Config = map[string]any{"command": "/bin/sh",
+			"args": []any{"-c", text}}
 	}
 }
 
@@ -268,7 +272,8 @@ func (w *world) scale(job string, n int) *nomad.JobRegisterResponse {
 }
 
 func (w *world) tryScale(job string, n int) (*nomad.JobRegisterResponse, error) {
-	r, _, err := w.nomad.Jobs().Scale(job, "web", &n, "contract", false, map[string]any{"case": w.name}, nil)
+	r, _, err := w.nomad.Jobs().Scale(job, "web", &n, "contract", false,
+		map[string]any{"case": w.name}, nil)
 	return r, err
 }
 

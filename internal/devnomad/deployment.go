@@ -167,6 +167,8 @@ func (t *tx) changeDeployment(id, group string, change func(*nomad.DeploymentSta
 	t.putDeployment(c)
 }
 
+func newerDeployment(a, b *nomad.Deployment) int { return newerFirst(a.CreateIndex, b.CreateIndex) }
+
 // serveDeployments serves GET /v1/deployments.
 func (c *Cluster) serveDeployments(w http.ResponseWriter, r *http.Request) (any, error) {
 	return c.read(w, r, func(s *store, q query) (found, error) {
@@ -179,7 +181,7 @@ func (c *Cluster) serveDeployments(w http.ResponseWriter, r *http.Request) (any,
 				out = append(out, d)
 			}
 		}
-		slices.SortFunc(out, func(a, b *nomad.Deployment) int { return newerFirst(a.CreateIndex, b.CreateIndex) })
+		slices.SortFunc(out, newerDeployment)
 		return found{obj: out, index: max(1, s.tables[tableDeployments])}, nil
 	})
 }
@@ -193,9 +195,12 @@ func (c *Cluster) serveDeployment(w http.ResponseWriter, r *http.Request) (any, 
 	id, _ := strings.CutPrefix(path, "allocations/")
 	allocs := id != path
 	return c.read(w, r, func(s *store, q query) (found, error) {
-		d := s.deployments[id]
+		d, ns := s.deployments[id], q.ns
+		if d != nil {
+			ns = d.Namespace
+		}
 		switch {
-		case d == nil && !q.grants.allow(q.ns, "read-job"), d != nil && !q.grants.allow(d.Namespace, "read-job"):
+		case !q.grants.allow(ns, "read-job"):
 			return found{}, errForbidden
 		case d == nil:
 			return found{index: max(1, s.tables[tableDeployments]), missing: "deployment not found"}, nil
@@ -225,7 +230,7 @@ func readJobDeployments(s *store, _ query, k key, _ *http.Request) found {
 			out = append(out, d)
 		}
 	}
-	slices.SortFunc(out, func(a, b *nomad.Deployment) int { return newerFirst(a.CreateIndex, b.CreateIndex) })
+	slices.SortFunc(out, newerDeployment)
 	return found{obj: out, index: max(1, s.tables[tableDeployments])}
 }
 

@@ -51,7 +51,9 @@ func (c *Cluster) serveEvals(w http.ResponseWriter, r *http.Request) (any, error
 				out = append(out, e)
 			}
 		}
-		slices.SortFunc(out, func(a, b *nomad.Evaluation) int { return newerFirst(a.CreateIndex, b.CreateIndex) })
+		slices.SortFunc(out, func(a, b *nomad.Evaluation) int {
+			return newerFirst(a.CreateIndex, b.CreateIndex)
+		})
 		return found{obj: out, index: s.tables[tableEvals]}, nil
 	})
 }

@@ -33,7 +33,8 @@ func TestFaults_injected_refusesSoManyRequestsAfterSoMany(t *testing.T) {
 			got = append(got, outcome(tryScale(c, 0)))
 		}
 		const blocked = "400 job scaling blocked due to active deployment"
-		if want := []string{"ok", blocked, blocked, "ok"}; strings.Join(got, ",") != strings.Join(want, ",") {
+		if want := []string{"ok", blocked, blocked, "ok"}; strings.Join(got, ",") != strings.Join(want,
+			",") {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -74,7 +75,8 @@ func TestFaults_presets_answerAsWhatTheyImitate(t *testing.T) {
 func TestFaults_answerLost_writeHasTakenEffect(t *testing.T) {
 	bubble(t, devnomad.Config{}, func(t *testing.T, c *devnomad.Cluster) {
 		register(t, c, sleepingJob("j"))
-		c.Faults().Inject(devnomad.Fault{Method: "PUT", Path: "/v1/job/j/scale", Times: 1, Cut: true, Act: true})
+		c.Faults().Inject(devnomad.Fault{Method: "PUT", Path: "/v1/job/j/scale", Times: 1, Cut: true,
+			Act: true})
 		if err := tryScale(c, 1); err == nil {
 			t.Fatal("the answer was not lost")
 		}
@@ -126,7 +128,8 @@ func TestFaults_delays_slowEachStep(t *testing.T) {
 func follow(t *testing.T, c *devnomad.Cluster) (seen func() string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	events, err := c.Client().EventStream().Stream(ctx, map[nomad.Topic][]string{nomad.TopicAllocation: {"*"}}, 0, nil)
+	events, err := c.Client().EventStream().Stream(ctx,
+		map[nomad.Topic][]string{nomad.TopicAllocation: {"*"}}, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +185,8 @@ func TestFaults_streams_endOrFallSilent(t *testing.T) {
 		if got := silent(); got != "" && got != "EOF" {
 			t.Errorf("a silent stream said %q", got)
 		}
-		if got := ended(); !strings.HasSuffix(got, "EOF") || !strings.HasPrefix(got, "PlanResult/pending") {
+		if got := ended(); !strings.HasSuffix(got, "EOF") ||
+			!strings.HasPrefix(got, "PlanResult/pending") {
 			t.Errorf("a stream that was ended said %q", got)
 		}
 	})
@@ -235,7 +239,8 @@ func TestFaults_outageOfSocket_refusesConnections(t *testing.T) {
 	if err := c.Faults().Outage(true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Client().Status().Leader(); err == nil || !strings.Contains(err.Error(), "refused") {
+	if _, err := c.Client().Status().Leader(); err == nil ||
+		!strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v, want a refused connection", err)
 	}
 	if err := c.Faults().Outage(false); err != nil {
@@ -264,7 +269,8 @@ func TestFaults_clockStep_showsInTimeStamps(t *testing.T) {
 func TestFaults_glob_matchesSlashes(t *testing.T) {
 	bubble(t, devnomad.Config{}, func(t *testing.T, c *devnomad.Cluster) {
 		register(t, c, sleepingJob("a/b"))
-		c.Faults().Inject(devnomad.Fault{Path: "/v1/job/*/scale", Status: http.StatusTeapot, Body: "tea"})
+		c.Faults().Inject(devnomad.Fault{Path: "/v1/job/*/scale", Status: http.StatusTeapot,
+			Body: "tea"})
 		resp, err := c.HTTPClient().Get(c.Addr() + "/v1/job/a%2Fb/scale")
 		if err != nil {
 			t.Fatal(err)

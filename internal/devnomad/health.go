@@ -72,6 +72,8 @@ func (r *allocRun) condition(checks bool) (good, dead bool) {
 	return good, dead
 }
 
+const unhealthy = "Task not running for min_healthy_time by healthy_deadline"
+
 func (r *allocRun) setHealth(deployment string, healthy bool) {
 	r.mu.Lock()
 	current := r.alloc.DeploymentID == deployment && r.healthy == nil
@@ -84,7 +86,7 @@ func (r *allocRun) setHealth(deployment string, healthy bool) {
 	}
 	if !healthy {
 		for name := range r.tasks {
-			r.event(name, "Alloc Unhealthy", "Task not running for min_healthy_time by healthy_deadline", nil)
+			r.event(name, "Alloc Unhealthy", unhealthy, nil)
 		}
 	}
 	r.c.client.report(r.alloc.ID, false)

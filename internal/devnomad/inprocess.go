@@ -107,7 +107,9 @@ func (p *InProcess) serve(ctx context.Context, spec TaskSpec, listen Listen) int
 	if err != nil {
 		return 1
 	}
-	srv := &http.Server{Handler: p.Handler(spec), BaseContext: func(net.Listener) context.Context { return ctx }}
+	srv := &http.Server{
+		Handler: p.Handler(spec), BaseContext: func(net.Listener) context.Context { return ctx },
+	}
 	stop := context.AfterFunc(ctx, func() { srv.Close() }) // the task is ending; nothing to tell
 	defer stop()
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -1,6 +1,7 @@
 package devnomad
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -132,16 +133,25 @@ func (c *Cluster) deregister(w http.ResponseWriter, r *http.Request, id string) 
 	if !g.allow(k.ns, caps...) {
 		return nil, errForbidden
 	}
-	var out jobReply
 	if c.job(k) == nil {
 		setIndex(w, 0)
-		return out, nil
+		return jobReply{}, nil
 	}
+	out, err := c.applyDeregistration(k, purge)
+	if err != nil {
+		return nil, err
+	}
+	c.scheduler.enqueue(k, out.EvalID)
+	setIndex(w, out.Index)
+	return out, nil
+}
+
+func (c *Cluster) applyDeregistration(k key, purge bool) (out jobReply, err error) {
 	var orphans []string
 	index, err := c.store.commit(typeJobDeregistered, func(t *tx) error {
 		j := t.jobs[k]
 		if j == nil {
-			return nil
+			return errNoPlan // purged by another
 		}
 		orphans = t.byJob[k]
 		e := t.newEval(j, "job-deregister")
@@ -153,16 +163,14 @@ func (c *Cluster) deregister(w http.ResponseWriter, r *http.Request, id string) 
 		out.EvalID = e.ID
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	if errors.Is(err, errNoPlan) {
+		return out, nil
 	}
-	out.EvalCreateIndex, out.JobModifyIndex, out.Index = index, index, index
 	if purge {
 		c.client.remove(orphans)
 	}
-	c.scheduler.enqueue(k, out.EvalID)
-	setIndex(w, index)
-	return out, nil
+	out.EvalCreateIndex, out.JobModifyIndex, out.Index = index, index, index
+	return out, err
 }
 
 // evaluate serves PUT /v1/job/:id/evaluate: look at the job again.

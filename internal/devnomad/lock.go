@@ -56,7 +56,9 @@ func lockVerb(r *http.Request) (string, error) {
 	return verb, nil
 }
 
-func (c *Cluster) lockOperation(w http.ResponseWriter, verb string, k key, v nomad.Variable) (any, error) {
+func (c *Cluster) lockOperation(
+	w http.ResponseWriter, verb string, k key, v nomad.Variable,
+) (any, error) {
 	switch verb {
 	case "lock-renew":
 		return c.renewLock(k, lockID(v))

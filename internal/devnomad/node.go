@@ -31,8 +31,8 @@ type node struct {
 
 func newNode(cfg Config) *node {
 	n := &node{
-		id: newID(), name: cfg.Node, datacenter: cfg.Datacenter, region: cfg.Region, address: "127.0.0.1",
-		cpu: cfg.CPU, memory: cfg.MemoryMB, probePorts: cfg.Runner == nil,
+		id: newID(), name: cfg.Node, datacenter: cfg.Datacenter, region: cfg.Region,
+		address: "127.0.0.1", cpu: cfg.CPU, memory: cfg.MemoryMB, probePorts: cfg.Runner == nil,
 		drivers: []string{"raw_exec", "exec", "doze"},
 	}
 	for d := range cfg.Drivers {

@@ -145,7 +145,7 @@ func (u *usage) allocatePorts(
 		}
 		u.ports[p.Value] = true
 		got.ReservedPorts = append(got.ReservedPorts, p)
-		*ports = append(*ports, nomad.PortMapping{Label: p.Label, Value: p.Value, To: p.To, HostIP: n.address})
+		*ports = append(*ports, n.mapping(p))
 	}
 	for _, p := range net.DynamicPorts {
 		if p.Value = n.freePort(u.ports); p.Value == 0 {
@@ -153,7 +153,11 @@ func (u *usage) allocatePorts(
 		}
 		u.ports[p.Value] = true
 		got.DynamicPorts = append(got.DynamicPorts, p)
-		*ports = append(*ports, nomad.PortMapping{Label: p.Label, Value: p.Value, To: p.To, HostIP: n.address})
+		*ports = append(*ports, n.mapping(p))
 	}
 	return ""
+}
+
+func (n *node) mapping(p nomad.Port) nomad.PortMapping {
+	return nomad.PortMapping{Label: p.Label, Value: p.Value, To: p.To, HostIP: n.address}
 }

@@ -13,7 +13,6 @@ type plan struct {
 	reblock bool       // the evaluation was blocked before
 
 	stop       map[string]string // allocation ID to reason
-	lost       map[string]bool
 	inPlace    []string
 	place      []placement
 	followUps  []*nomad.Evaluation
@@ -54,7 +53,9 @@ func (t *tx) apply(p *plan) {
 	}
 	t.countPlaced(p)
 	for id, why := range p.stop {
-		t.setAlloc(id, func(a *nomad.Allocation) { a.DesiredStatus, a.DesiredDescription = "stop", why })
+		t.setAlloc(id, func(a *nomad.Allocation) {
+			a.DesiredStatus, a.DesiredDescription = "stop", why
+		})
 		p.touched, p.freed = append(p.touched, id), true
 	}
 	for id, eval := range p.waiting {
@@ -102,7 +103,8 @@ func (t *tx) placeAlloc(p *plan, pl placement) string {
 		t.setAlloc(pl.previous.ID, func(prev *nomad.Allocation) {
 			prev.NextAllocation = a.ID
 			if pl.failed {
-				prev.DesiredStatus, prev.DesiredDescription = "stop", "alloc was rescheduled because it failed"
+				prev.DesiredStatus = "stop"
+				prev.DesiredDescription = "alloc was rescheduled because it failed"
 			}
 		})
 	}

@@ -63,7 +63,7 @@ func (p *processes) Start(ctx context.Context, spec TaskSpec) (Task, error) {
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("failed to launch command with executor: %w", err)
+		return nil, fmt.Errorf("%s: %w", launchFailed, err)
 	}
 	if err := p.watchdog.add(cmd.Process.Pid); err != nil {
 		killGroup(cmd.Process.Pid)
@@ -73,6 +73,9 @@ func (p *processes) Start(ctx context.Context, spec TaskSpec) (Task, error) {
 	go t.reap() // ends when the process does; Close kills every process
 	return t, nil
 }
+
+// launchFailed begins the text of Nomad's driver failure.
+const launchFailed = "failed to launch command with executor"
 
 // command reads the config that raw_exec and exec know.
 func command(spec TaskSpec) (*exec.Cmd, error) {
@@ -116,7 +119,7 @@ func lookCommand(name string, spec TaskSpec) (string, error) {
 	if at, err := exec.LookPath(name); err == nil {
 		return at, nil
 	}
-	return "", fmt.Errorf("failed to launch command with executor: file %s not found under path", name)
+	return "", fmt.Errorf("%s: file %s not found under path", launchFailed, name)
 }
 
 func openLogs(cmd *exec.Cmd, spec TaskSpec) (closeAll func(), err error) {

@@ -166,7 +166,8 @@ func TestCluster_leaderExits_takesItsGroupAlong(t *testing.T) {
 	j := family("j", out)
 	args := j.TaskGroups[0].Tasks[0].Config["args"].([]any)
 	args[1] = strings.TrimSuffix(args[1].(string), "wait") + "exit 0"
-	j.TaskGroups[0].RestartPolicy = &nomad.RestartPolicy{Attempts: new(0), Mode: new("fail"), Interval: new(time.Minute), Delay: new(time.Second)}
+	j.TaskGroups[0].RestartPolicy = &nomad.RestartPolicy{Attempts: new(0), Mode: new("fail"),
+		Interval: new(time.Minute), Delay: new(time.Second)}
 	register(t, c, j)
 	for _, pid := range pids(t, out) {
 		until(t, fmt.Sprintf("process %d is gone", pid), func() bool { return gone(pid) })
@@ -206,12 +207,14 @@ func TestCluster_taskLogs_areKeptInFilesAndServed(t *testing.T) {
 	c := realCluster(t)
 	j := sleepingJob("j")
 	j.TaskGroups[0].Count = new(1)
-	j.TaskGroups[0].Tasks[0].Config = map[string]any{"command": "sh", "args": []any{"-c", "echo out; echo err >&2; exec sleep 600"}}
+	j.TaskGroups[0].Tasks[0].Config = map[string]any{"command": "sh",
+		"args": []any{"-c", "echo out; echo err >&2; exec sleep 600"}}
 	register(t, c, j)
 	a := awaitAlloc(t, c, "j", "running")
 	for kind, want := range map[string]string{"stdout": "out\n", "stderr": "err\n"} {
 		until(t, kind+" is served", func() bool {
-			resp, err := http.Get(c.Addr() + "/v1/client/fs/logs/" + a.ID + "?task=app&plain=true&type=" + kind)
+			resp, err := http.Get(c.Addr() + "/v1/client/fs/logs/" + a.ID +
+				"?task=app&plain=true&type=" + kind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -232,26 +235,28 @@ func (r recorder) Start(ctx context.Context, spec devnomad.TaskSpec) (devnomad.T
 
 func TestCluster_ownDriver_getsInterpolatedConfigAndNewIDEachStart(t *testing.T) {
 	r := recorder{specs: make(chan devnomad.TaskSpec, 10)}
-	bubble(t, devnomad.Config{Drivers: map[string]devnomad.Runner{"steam": r}}, func(t *testing.T, c *devnomad.Cluster) {
-		j := sleepingJob("j")
-		j.TaskGroups[0].Count = new(1)
-		j.TaskGroups[0].Tasks[0].Driver = "steam"
-		j.TaskGroups[0].Tasks[0].Config = map[string]any{
-			"boiler": []any{map[string]any{"port": "${NOMAD_PORT_http}", "of": "${meta.unknown}", "n": 3}},
-		}
-		register(t, c, j)
-		a := awaitAlloc(t, c, "j", "running")
-		first := <-r.specs
-		want := fmt.Sprintf("[map[n:3 of:${meta.unknown} port:%d]]", first.Ports[0].Value)
-		if got := fmt.Sprint(first.Config["boiler"]); got != want {
-			t.Errorf("config %s, want %s", got, want)
-		}
-		if err := c.Client().Allocations().Restart(&nomad.Allocation{ID: a.ID}, "app", nil); err != nil {
-			t.Fatal(err)
-		}
-		second := <-r.specs
-		if second.ID == first.ID || second.AllocID != first.AllocID {
-			t.Errorf("start IDs %q and %q", first.ID, second.ID)
-		}
-	})
+	bubble(t, devnomad.Config{Drivers: map[string]devnomad.Runner{"steam": r}},
+		func(t *testing.T, c *devnomad.Cluster) {
+			j := sleepingJob("j")
+			j.TaskGroups[0].Count = new(1)
+			j.TaskGroups[0].Tasks[0].Driver = "steam"
+			j.TaskGroups[0].Tasks[0].Config = map[string]any{
+				"boiler": []any{map[string]any{"port": "${NOMAD_PORT_http}", "of": "${meta.unknown}", "n": 3}},
+			}
+			register(t, c, j)
+			a := awaitAlloc(t, c, "j", "running")
+			first := <-r.specs
+			want := fmt.Sprintf("[map[n:3 of:${meta.unknown} port:%d]]", first.Ports[0].Value)
+			if got := fmt.Sprint(first.Config["boiler"]); got != want {
+				t.Errorf("config %s, want %s", got, want)
+			}
+			if err := c.Client().Allocations().Restart(&nomad.Allocation{ID: a.ID}, "app",
+				nil); err != nil {
+				t.Fatal(err)
+			}
+			second := <-r.specs
+			if second.ID == first.ID || second.AllocID != first.AllocID {
+				t.Errorf("start IDs %q and %q", first.ID, second.ID)
+			}
+		})
 }

@@ -107,7 +107,9 @@ func (r *groupPlan) sortFailed(a *nomad.Allocation) {
 	at, ok := rescheduleAt(r.group.ReschedulePolicy, a)
 	if ok && !at.After(r.at) {
 		r.names[allocIndex(a)] = true
-		r.replace = append(r.replace, placement{group: r.group, name: a.Name, previous: a, failed: true})
+		r.replace = append(r.replace, placement{
+			group: r.group, name: a.Name, previous: a, failed: true,
+		})
 		return
 	}
 	r.holding = append(r.holding, a)
@@ -159,7 +161,9 @@ func (r *groupPlan) stopExtra(want int) {
 		r.plan.stop[pl.previous.ID] = "alloc not needed due to job update"
 	}
 	r.replace = r.replace[:min(want, len(r.replace))]
-	slices.SortStableFunc(r.holding, func(a, b *nomad.Allocation) int { return allocIndex(a) - allocIndex(b) })
+	slices.SortStableFunc(r.holding, func(a, b *nomad.Allocation) int {
+		return allocIndex(a) - allocIndex(b)
+	})
 	keep := max(0, want-len(r.replace))
 	for len(r.holding) > keep {
 		a := r.holding[len(r.holding)-1]

@@ -60,7 +60,8 @@ func (c *Cluster) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if s, ok := errors.AsType[*statusError](err); ok {
 		code = s.code
 	}
-	c.log.Debug("request failed", "method", r.Method, "path", r.URL.Path, "error", err, "code", code)
+	c.log.Debug("request refused",
+		"method", r.Method, "path", r.URL.Path, "error", err, "code", code)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
 	c.write(w, []byte(err.Error()))

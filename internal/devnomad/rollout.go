@@ -72,8 +72,9 @@ func (c *Cluster) awaitDeployment(d *nomad.Deployment, changed <-chan struct{}) 
 func progressDeadline(d *nomad.Deployment) time.Time {
 	at := time.Now().Add(24 * time.Hour)
 	for _, s := range d.TaskGroups {
-		if s.HealthyAllocs < s.DesiredTotal && !s.RequireProgressBy.IsZero() && s.RequireProgressBy.Before(at) {
-			at = s.RequireProgressBy
+		by := s.RequireProgressBy
+		if s.HealthyAllocs < s.DesiredTotal && !by.IsZero() && by.Before(at) {
+			at = by
 		}
 	}
 	return at
@@ -136,5 +137,7 @@ func (c *Cluster) failDeployment(w http.ResponseWriter, r *http.Request, id stri
 		return nil, fail(http.StatusBadRequest, "can't fail terminal deployment")
 	}
 	setIndex(w, index)
-	return nomad.DeploymentUpdateResponse{EvalID: evalID, EvalCreateIndex: index, DeploymentModifyIndex: index}, nil
+	return nomad.DeploymentUpdateResponse{
+		EvalID: evalID, EvalCreateIndex: index, DeploymentModifyIndex: index,
+	}, nil
 }

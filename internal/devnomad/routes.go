@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// routes is the API. Job IDs and variable paths may hold slashes, so those
+// routes is the API. Methods are the handlers' affair, as in Nomad. Job IDs and variable paths may hold slashes, so those
 // subtrees take their path apart themselves.
 func (c *Cluster) routes() http.Handler {
 	mux := http.NewServeMux()
@@ -44,19 +44,17 @@ func (c *Cluster) routes() http.Handler {
 		"/v1/acl/policies":                     c.servePolicies,
 		"/v1/acl/policy/":                      c.servePolicy,
 		"/v1/operator/scheduler/configuration": c.serveSchedulerConfig,
+		"/v1/event/stream":                     c.serveEvents,
 	} {
 		mux.HandleFunc(pattern, c.wrap(h))
 	}
-	mux.HandleFunc("/v1/event/stream", c.wrap(func(w http.ResponseWriter, r *http.Request) (any, error) {
-		return nil, c.streamEvents(w, r)
-	}))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 	})
 	return c.faults.wrap(c, mux)
 }
 
-// verbs are the words that may end a job's path.
+// jobVerbs are the words that may end a job's path.
 var jobVerbs = []string{
 	"/allocations", "/evaluations", "/deployments", "/deployment", "/versions", "/summary",
 	"/scale", "/services", "/evaluate", "/submission",

@@ -61,6 +61,7 @@ func (d *scheduler) work(k key) {
 		if err := d.process(k, id); err != nil {
 			d.c.log.Error("evaluation failed", "eval", id, "error", err)
 		}
+		d.c.collect()
 	}
 }
 

@@ -177,7 +177,9 @@ func chosen(regs []*nomad.ServiceRegistration, choose string) ([]*nomad.ServiceR
 		h.Write([]byte(hash + r.ID)) // never fails (hash.Hash)
 		return h.Sum64()
 	}
-	slices.SortFunc(regs, func(a, b *nomad.ServiceRegistration) int { return newerFirst(score(a), score(b)) })
+	slices.SortFunc(regs, func(a, b *nomad.ServiceRegistration) int {
+		return newerFirst(score(a), score(b))
+	})
 	return regs[:min(max(n, 0), len(regs))], nil
 }
 
@@ -188,7 +190,9 @@ func pickServices(s *store, want func(*nomad.ServiceRegistration) bool) []*nomad
 			out = append(out, reg)
 		}
 	}
-	slices.SortFunc(out, func(a, b *nomad.ServiceRegistration) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b *nomad.ServiceRegistration) int {
+		return strings.Compare(a.ID, b.ID)
+	})
 	return out
 }
 

@@ -31,7 +31,8 @@ type subscription struct {
 
 func newSubscription(r *http.Request) *subscription {
 	return &subscription{
-		closed: make(chan struct{}), cut: make(chan struct{}), namespace: namespaceOf(r), secret: secretOf(r),
+		closed: make(chan struct{}), cut: make(chan struct{}),
+		namespace: namespaceOf(r), secret: secretOf(r),
 	}
 }
 
@@ -46,29 +47,29 @@ func (s *subscription) close(cut bool) {
 	})
 }
 
-// streamEvents serves GET /v1/event/stream: newline-delimited JSON, one
+// serveEvents serves GET /v1/event/stream: newline-delimited JSON, one
 // operation a line, a heartbeat at once and every 30 s.
-func (c *Cluster) streamEvents(w http.ResponseWriter, r *http.Request) error {
+func (c *Cluster) serveEvents(w http.ResponseWriter, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	if r.Method != http.MethodGet {
-		return errMethod
+		return nil, errMethod
 	}
 	index, err := parseIndex(q.Get("index"))
 	if err != nil {
-		return fail(http.StatusBadRequest, "Unable to parse index: %v", err)
+		return nil, fail(http.StatusBadRequest, "Unable to parse index: %v", err)
 	}
 	sub := newSubscription(r)
 	if sub.topics, err = parseTopics(q); err != nil {
-		return fail(http.StatusBadRequest, "Invalid topic query: error parsing topics: %v", err)
+		return nil, fail(http.StatusBadRequest, "Invalid topic query: error parsing topics: %v", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache")
 	if c.maySubscribe(sub) != nil {
-		return c.silence(w, r)
+		return nil, c.silence(w, r)
 	}
 	at := c.store.broker.subscribe(sub, index)
 	defer c.store.broker.unsubscribe(sub)
-	return c.pump(r, &lineWriter{w: w, rc: http.NewResponseController(w)}, sub, at)
+	return nil, c.pump(r, &lineWriter{w: w, rc: http.NewResponseController(w)}, sub, at)
 }
 
 // silence is how Nomad 2.0 treats a stream that it refuses or ends: the answer is

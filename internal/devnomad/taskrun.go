@@ -35,10 +35,10 @@ func (t *taskRun) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		exit, asked, err := t.once(ctx)
 		if err != nil {
-			t.note("Driver Failure", err.Error(), func(e *nomad.TaskEvent) { e.DriverError = err.Error() })
-			t.note("Not Restarting", `Error was unrecoverable`, func(e *nomad.TaskEvent) {
-				e.RestartReason, e.FailsTask = "Error was unrecoverable", true
+			t.note("Driver Failure", err.Error(), func(e *nomad.TaskEvent) {
+				e.DriverError = err.Error()
 			})
+			t.noteEnd("Error was unrecoverable")
 			t.dead(true)
 			return
 		}
@@ -67,7 +67,9 @@ func (t *taskRun) once(ctx context.Context) (exit Exit, asked bool, err error) {
 	t.hold(task)
 	defer t.hold(nil)
 	t.note("Started", "Task started by client", nil)
-	t.r.change(t.task.Name, func(s *nomad.TaskState) { s.State, s.StartedAt = "running", t.r.c.now() })
+	t.r.change(t.task.Name, func(s *nomad.TaskState) {
+		s.State, s.StartedAt = "running", t.r.c.now()
+	})
 	t.r.registerServices(t.task.Services, t.task.Name)
 
 	// Not the cluster's context: whatever ends, the process is to be killed first.
@@ -143,7 +145,7 @@ func (t *taskRun) again(ctx context.Context, policy *restarts, exit Exit) bool {
 	delay, why, ok := policy.next(exit, time.Now())
 	if !ok {
 		if exit.Failed() {
-			t.note("Not Restarting", why, func(e *nomad.TaskEvent) { e.RestartReason, e.FailsTask = why, true })
+			t.noteEnd(why)
 		}
 		t.dead(exit.Failed())
 		return false
@@ -181,6 +183,13 @@ func (t *taskRun) note(kind, display string, fill func(*nomad.TaskEvent)) {
 	t.r.event(t.task.Name, kind, display, fill)
 }
 
+// noteEnd says why a failed task is not started again.
+func (t *taskRun) noteEnd(why string) {
+	t.note("Not Restarting", why, func(e *nomad.TaskEvent) {
+		e.RestartReason, e.FailsTask = why, true
+	})
+}
+
 func (t *taskRun) noteExit(x Exit) {
 	msg := fmt.Sprintf("Exit Code: %d", x.Code)
 	if x.Signal != 0 {
@@ -192,7 +201,8 @@ func (t *taskRun) noteExit(x Exit) {
 	t.note("Terminated", msg, func(e *nomad.TaskEvent) {
 		e.ExitCode, e.Signal, e.Message = x.Code, x.Signal, x.Err
 		e.Details = map[string]string{
-			"exit_code": fmt.Sprint(x.Code), "signal": fmt.Sprint(x.Signal), "oom_killed": fmt.Sprint(x.OOMKilled),
+			"exit_code": fmt.Sprint(x.Code), "signal": fmt.Sprint(x.Signal),
+			"oom_killed": fmt.Sprint(x.OOMKilled),
 		}
 	})
 }

@@ -16,8 +16,8 @@ type token = nomad.ACLToken
 // bootstrap makes the first management token.
 func (s *store) bootstrap(secret string) {
 	s.tokens[secret] = &token{
-		AccessorID: newID(), SecretID: secret, Name: "Bootstrap Token", Type: "management", Global: true,
-		CreateTime: s.now(), CreateIndex: 1, ModifyIndex: 1,
+		AccessorID: newID(), SecretID: secret, Name: "Bootstrap Token", Type: "management",
+		Global: true, CreateTime: s.now(), CreateIndex: 1, ModifyIndex: 1,
 	}
 	s.tables[tableTokens] = 1
 }
@@ -53,8 +53,8 @@ func (c *Cluster) serveTokens(w http.ResponseWriter, r *http.Request) (any, erro
 		for _, t := range s.tokens {
 			if strings.HasPrefix(t.AccessorID, q.prefix) {
 				out = append(out, &nomad.ACLTokenListStub{
-					AccessorID: t.AccessorID, Name: t.Name, Type: t.Type, Policies: t.Policies, Global: t.Global,
-					CreateTime: t.CreateTime, CreateIndex: t.CreateIndex, ModifyIndex: t.ModifyIndex,
+					AccessorID: t.AccessorID, Name: t.Name, Type: t.Type, Policies: t.Policies,
+					Global: t.Global, CreateTime: t.CreateTime, CreateIndex: t.CreateIndex, ModifyIndex: t.ModifyIndex,
 				})
 			}
 		}

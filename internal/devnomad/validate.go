@@ -103,7 +103,9 @@ func validateGroup(j *nomad.Job, g *nomad.TaskGroup) error {
 		}
 		seen[t.Name] = i
 		if t.Driver == "" {
-			p.addf("Task %s validation failed: %v", t.Name, problems{errors.New("Missing task driver")}.err())
+			var q problems
+			q.addf("Missing task driver")
+			p.addf("Task %s validation failed: %v", t.Name, q.err())
 		}
 	}
 	return p.err()
@@ -130,6 +132,7 @@ func validateScaling(g *nomad.TaskGroup) error {
 	if s == nil {
 		return nil
 	}
+	const invalid = "Scaling policy invalid: "
 	var p problems
 	lo, hi := deref(s.Min), int64(-1)
 	if s.Max != nil {
@@ -137,17 +140,17 @@ func validateScaling(g *nomad.TaskGroup) error {
 	}
 	switch {
 	case hi < 0:
-		p.addf("Scaling policy invalid: maximum count must be specified and non-negative")
+		p.addf(invalid + "maximum count must be specified and non-negative")
 	case hi < lo:
-		p.addf("Scaling policy invalid: maximum count must not be less than minimum count")
+		p.addf(invalid + "maximum count must not be less than minimum count")
 	}
 	if lo < 0 {
-		p.addf("Scaling policy invalid: minimum count must be specified and non-negative")
+		p.addf(invalid + "minimum count must be specified and non-negative")
 	}
 	if n := int64(*g.Count); n > hi {
-		p.addf("Scaling policy invalid: task group count must not be greater than maximum count in scaling policy")
+		p.addf(invalid + "task group count must not be greater than maximum count in scaling policy")
 	} else if n < lo {
-		p.addf("Scaling policy invalid: task group count must not be less than minimum count in scaling policy")
+		p.addf(invalid + "task group count must not be less than minimum count in scaling policy")
 	}
 	return p.err()
 }

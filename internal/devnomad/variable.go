@@ -103,6 +103,13 @@ func (c *Cluster) writeVariable(w http.ResponseWriter, r *http.Request, k key) (
 	case verb != "":
 		return c.lockOperation(w, verb, k, v)
 	}
+	return c.setVariable(w, r, k, v)
+}
+
+// setVariable is a write without a lock operation, with or without cas.
+func (c *Cluster) setVariable(
+	w http.ResponseWriter, r *http.Request, k key, v nomad.Variable,
+) (any, error) {
 	cas, enforce, err := casIndex(r)
 	if err != nil {
 		return nil, err
@@ -171,7 +178,8 @@ func (t *tx) putVariable(k key, v, was *variable) {
 	t.variables[k] = v
 	t.touch(tableVariables)
 	t.emit(&event{
-		Topic: "Variable", Key: k.id, Namespace: k.ns, Payload: map[string]any{"Metadata": v.metadata()},
+		Topic: "Variable", Key: k.id, Namespace: k.ns,
+		Payload: map[string]any{"Metadata": v.metadata()},
 	})
 }
 

@@ -210,7 +210,7 @@ func (a *Agent) Addr() string { return a.addr }
 
 // Client returns an API client with the management token, if ACLs are on.
 func (a *Agent) Client() *nomad.Client {
-	c, err := nomad.NewClient(&nomad.Config{Address: a.addr, SecretID: a.Token, Namespace: "default"})
+	c, err := nomad.NewClient(&nomad.Config{Address: a.addr, SecretID: a.Token})
 	if err != nil {
 		// Our own address always parses.
 		panic(fmt.Sprintf("realnomad: cannot make a client for %s: %v", a.addr, err))
