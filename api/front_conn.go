@@ -11,7 +11,7 @@ import (
 	"doze/healthgate"
 )
 
-// frontBuffer is how long the head of a plain request may be.
+// frontBuffer is how long a plain request may be.
 const frontBuffer = 4 << 10
 
 // frontConn is a client's connection as long as the front serves it. Only its goroutine

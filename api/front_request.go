@@ -3,13 +3,16 @@ package api
 import (
 	"bytes"
 	"net/textproto"
+	"strconv"
 	"strings"
 )
 
-// plainRequest is the head of a request that the front may serve itself. Its strings are
-// one copy of the head.
+// plainRequest is a request that the front may serve itself: one that has come whole. Its
+// strings are one copy of its head.
 type plainRequest struct {
-	size               int // bytes of the head
+	size               int    // bytes of the head and the body
+	body               []byte // a part of what was parsed
+	length             int    // as the client has said; -1: it has not
 	method, uri, path  string
 	host, agent        string
 	forwardedProto     bool    // has X-Forwarded-Proto
@@ -19,15 +22,15 @@ type plainRequest struct {
 	repeatable, isHEAD bool
 }
 
-// parse reads the head in b and reports whether it is all there (size is 0 if not) and a
+// parse reads the request in b and reports whether it is all there, with its body, and a
 // plain one. Whatever is in the least unusual is not plain: net/http judges it.
 func (q *plainRequest) parse(b []byte) bool {
-	*q = plainRequest{fields: q.fields[:0], forwardedFor: q.forwardedFor[:0]}
+	*q = plainRequest{length: -1, fields: q.fields[:0], forwardedFor: q.forwardedFor[:0]}
 	end := bytes.Index(b, []byte("\r\n\r\n"))
 	if end < 0 {
 		return false
 	}
-	q.size = end + len("\r\n\r\n")
+	rest := b[end+len("\r\n\r\n"):]
 	text := string(b[:end+len("\r\n")])
 	line, text, _ := strings.Cut(text, "\r\n")
 	if !q.parseLine(line) {
@@ -39,7 +42,13 @@ func (q *plainRequest) parse(b []byte) bool {
 			return false
 		}
 	}
-	return q.host != ""
+	if q.host == "" || q.length > len(rest) {
+		return false
+	}
+	q.body = rest[:max(0, q.length)]
+	q.repeatable = q.repeatable && len(q.body) == 0
+	q.size = len(b) - len(rest) + len(q.body)
+	return true
 }
 
 // parseLine reads "GET /path?query HTTP/1.1".
@@ -55,7 +64,7 @@ func (q *plainRequest) parseLine(line string) bool {
 	switch q.method {
 	case "GET", "HEAD", "OPTIONS":
 		q.repeatable, q.isHEAD = true, q.method == "HEAD"
-	case "DELETE":
+	case "POST", "PUT", "PATCH", "DELETE":
 	default:
 		return false
 	}
@@ -93,8 +102,14 @@ func (q *plainRequest) add(line string) bool {
 	case "X-Forwarded-For":
 		q.forwardedFor = append(q.forwardedFor, value)
 		return true
-	case "Te", "Expect", "Upgrade", "Trailer", "Content-Length", "Transfer-Encoding",
-		"Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Idempotency-Key":
+	case "Content-Length":
+		length, err := strconv.ParseUint(value, 10, 31)
+		if err != nil || q.length >= 0 {
+			return false
+		}
+		q.length = int(length)
+	case "Te", "Expect", "Upgrade", "Trailer", "Transfer-Encoding", "Proxy-Connection",
+		"Proxy-Authenticate", "Proxy-Authorization", "Idempotency-Key":
 		return false
 	case "User-Agent":
 		q.agent = value
@@ -117,7 +132,7 @@ func isFieldValue(s string) bool {
 	return true
 }
 
-// appendTo appends the head as it goes to the target; see forwardedHeader.
+// appendTo appends the request as it goes to the target; see forwardedHeader.
 func (q *plainRequest) appendTo(b []byte, peer string) []byte {
 	b = append(b, q.method...)
 	b = append(b, ' ')
@@ -140,5 +155,9 @@ func (q *plainRequest) appendTo(b []byte, peer string) []byte {
 	if !q.forwardedHost {
 		b = appendField(b, "X-Forwarded-Host", q.host)
 	}
-	return append(b, '\r', '\n')
+	if q.length < 0 && expectsBody(q.method) {
+		b = appendField(b, "Content-Length", "0")
+	}
+	b = append(b, '\r', '\n')
+	return append(b, q.body...)
 }

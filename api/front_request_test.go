@@ -3,6 +3,7 @@ package api
 import (
 	"bufio"
 	"bytes"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,6 +18,8 @@ func FuzzPlainRequest(f *testing.F) {
 		"GET /x?y=%20 HTTP/1.1\r\nhost: a:80\r\nConnection: keep-alive\r\nX-Forwarded-For: 1\r\n\r\nrest",
 		"DELETE //a/../b HTTP/1.1\r\nHost: a\r\nX: \t y \r\nX:z\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
+		"POST / HTTP/1.1\r\nHost: a\r\ncontent-length: 3\r\n\r\nabcrest",
+		"PUT / HTTP/1.1\r\nHost: a\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n",
@@ -38,8 +41,9 @@ func FuzzPlainRequest(f *testing.F) {
 		if r.Method != q.method || r.RequestURI != q.uri || r.URL.Path != q.path || r.Host != q.host {
 			t.Fatalf("%+v is not %v %v %v %v", q, r.Method, r.RequestURI, r.URL.Path, r.Host)
 		}
-		if r.ContentLength != 0 || r.Close || len(r.TransferEncoding) > 0 {
-			t.Fatalf("%q is not plain: %+v", head, r)
+		body, err := io.ReadAll(r.Body)
+		if err != nil || string(body) != string(q.body) || r.Close || len(r.TransferEncoding) > 0 {
+			t.Fatalf("%q is not plain: %+v, %v", head, r, err)
 		}
 		sameFields(t, q, r.Header)
 	})
@@ -53,8 +57,12 @@ func sameFields(t *testing.T, q plainRequest, want http.Header) {
 	if err != nil {
 		t.Fatalf("what is sent, %q: %v", sent, err)
 	}
-	if r.Host != q.host {
-		t.Fatalf("host %q became %q", q.host, r.Host)
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.Host != q.host || string(body) != string(q.body) {
+		t.Fatalf("%+v became %q, %v", q, sent, err)
+	}
+	if want["Content-Length"] == nil {
+		delete(r.Header, "Content-Length")
 	}
 	got := forwardedHeader(&http.Request{Header: want, Host: q.host, RemoteAddr: "192.0.2.7:1",
 		URL: &url.URL{}})

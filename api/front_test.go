@@ -25,8 +25,8 @@ func onFront(t *testing.T, s setup, f func(w *world)) {
 
 // echoApp answers with the method, the path and the body.
 var echoApp = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	fmt.Fprintf(w, "%s %s ", r.Method, r.URL.Path)
-	io.Copy(w, r.Body)
+	body, _ := io.ReadAll(r.Body)
+	fmt.Fprintf(w, "%s %s %s", r.Method, r.URL.Path, body)
 })
 
 // say sends requests over one connection and wants answers with these bodies.
@@ -61,6 +61,17 @@ func TestFront_mixedRequestsOnOneConnection_areAnsweredInOrder(t *testing.T) {
 			"GET /a ", "POST /b body", "GET /c ", "GET /d ")
 		w.say("POST /b HOSTTransfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\nGET /d HOST\r\n",
 			"POST /b body", "GET /d ")
+	})
+}
+
+func TestFront_smallBodies_areSentOnce(t *testing.T) {
+	onFront(t, setup{app: &app{handler: echoApp}, awake: true}, func(w *world) {
+		w.say("POST /a HOSTContent-Length: 4\r\n\r\nbodyPUT /b HOST\r\nPATCH /c HOSTContent-Length: 0\r\n\r\n"+
+			"POST /d HOSTContent-Length: 5000\r\n\r\n"+strings.Repeat("x", 5000),
+			"POST /a body", "PUT /b ", "PATCH /c ", "POST /d "+strings.Repeat("x", 5000))
+		w.app.stop() // a refused connection leaves the body as it was
+		time.Sleep(time.Second)
+		w.say("POST /e HOSTContent-Length: 4\r\n\r\nbody", "POST /e body")
 	})
 }
 

@@ -13,7 +13,8 @@ const (
 	// unrepeatableIdle is how long a connection may have been idle to be given to a
 	// request that cannot be sent again if the target closes it just then.
 	unrepeatableIdle = time.Second
-	// trustedIdle is how long a connection is taken to be alive without a look at it.
+	// trustedIdle is how long a connection is taken to be alive without a look at it, by a
+	// request that can be sent again.
 	trustedIdle = 100 * time.Millisecond
 )
 
@@ -80,7 +81,7 @@ func (p *h1Pool) take(ctx context.Context, repeatable bool) (*h1Conn, error) {
 	}
 	for c := p.pop(); c != nil; c = p.pop() {
 		idle := time.Since(c.idleSince)
-		if idle < limit && (idle < trustedIdle || !c.hasInput()) {
+		if idle < limit && (repeatable && idle < trustedIdle || !c.hasInput()) {
 			return c, nil
 		}
 		c.Close()
