@@ -133,9 +133,9 @@ func TestProber_initialDelay_isWaitedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
 		cfg := healthgate.ProbeConfig{InitialDelay: 3 * time.Second, Dial: n.dial}
-		time.AfterFunc(3020*time.Millisecond, func() { n.answer("app:1") })
+		time.AfterFunc(3018*time.Millisecond, func() { n.answer("app:1") })
 		rec := probeFor(t, cfg, "app:1", 4*time.Second)
-		if rec.at[0] != 3*time.Second || rec.readyAt() != 3025*time.Millisecond {
+		if rec.at[0] != 3*time.Second || rec.readyAt() != 3020*time.Millisecond {
 			t.Errorf("first probe after %s, ready after %s", rec.at[0], rec.readyAt())
 		}
 	})

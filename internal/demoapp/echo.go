@@ -45,8 +45,7 @@ func echoBody(w http.ResponseWriter, r *http.Request) {
 	if kind := r.Header.Get("Content-Type"); kind != "" {
 		w.Header().Set("Content-Type", kind)
 	}
-	control := http.NewResponseController(w)
-	if err := control.EnableFullDuplex(); err != nil && r.ProtoMajor == 1 {
+	if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
 		http.Error(w, "cannot echo while reading", http.StatusInternalServerError)
 		return
 	}
