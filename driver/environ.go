@@ -4,7 +4,9 @@ import (
 	"maps"
 	"os"
 	"os/user"
+	"regexp"
 	"slices"
+	"strings"
 
 	"doze/plugins/drivers"
 )
@@ -32,6 +34,48 @@ func environ(task drivers.TaskConfig, as *user.User) []string {
 	out := make([]string, 0, len(env))
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		out = append(out, name+"="+env[name])
+	}
+	return out
+}
+
+// behindRelay tells an app that listens where Nomad says that it is to listen at its private
+// port instead: the shepherd has the other. Where the world reaches the task is still in
+// NOMAD_HOST_ADDR_<label>, as in a group with a network of its own. What the job itself says
+// of $DOZE_PORT stays.
+func behindRelay(env map[string]string, label string) map[string]string {
+	out := maps.Clone(env)
+	if out == nil {
+		out = map[string]string{}
+	}
+	suffix := strings.Map(func(r rune) rune {
+		if isVariable("_" + string(r)) {
+			return r
+		}
+		return '_'
+	}, label)
+	for prefix, value := range map[string]string{
+		"NOMAD_IP_": "127.0.0.1", "NOMAD_PORT_": portVariable,
+		"NOMAD_ADDR_": "127.0.0.1:" + portVariable,
+	} {
+		if !strings.Contains(out[prefix+suffix], "DOZE_PORT") {
+			out[prefix+suffix] = value
+		}
+	}
+	return out
+}
+
+// portVariable is what the shepherd puts the private port in place of.
+const portVariable = "${DOZE_PORT}"
+
+// barePort is the variable without braces: Nomad takes ${DOZE_PORT} in a config block for a
+// variable of its own that it does not have, and refuses the block.
+var barePort = regexp.MustCompile(`\$DOZE_PORT\b`)
+
+// withPort puts the braces that the shepherd looks for around $DOZE_PORT.
+func withPort(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, text := range texts {
+		out[i] = barePort.ReplaceAllLiteralString(text, portVariable)
 	}
 	return out
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
-	"regexp"
 	"syscall"
 	"time"
 
@@ -74,9 +73,12 @@ func (d *Driver) spec(task drivers.TaskConfig, cfg AgentConfig) (shepherd.Spec, 
 	if err != nil {
 		return shepherd.Spec{}, err
 	}
+	if c.Listen != "" && c.Activation == activationRelay {
+		task.Env = behindRelay(task.Env, c.Listen)
+	}
 	s := c.spec()
 	s.TaskID, s.Listen = task.ID, listen
-	s.Env, s.Dir, s.User = environ(task, as), task.TaskDir(), userOf(as)
+	s.Env, s.Dir, s.User = withPort(environ(task, as)), task.TaskDir(), userOf(as)
 	s.Stdout, s.Stderr = task.StdoutPath, task.StderrPath
 	s.Cgroup, s.NetNS = here().cgroupsOf(task), namespaceOf(task)
 	return s, nil
@@ -85,7 +87,7 @@ func (d *Driver) spec(task drivers.TaskConfig, cfg AgentConfig) (shepherd.Spec, 
 // spec is the part that the config block alone decides.
 func (c TaskConfig) spec() shepherd.Spec {
 	s := shepherd.Spec{
-		Command: c.Command, Args: portInArgs(c.Args), PortEnv: c.PortEnv,
+		Command: c.Command, Args: withPort(c.Args), PortEnv: c.PortEnv,
 		FreezeAfter: c.FreezeAfter, ParkAfter: c.ParkAfter, OnDemand: c.OnDemand,
 		WakeTimeout: c.WakeTimeout, Probe: c.Probe, Shield: c.Shield,
 	}
@@ -96,16 +98,3 @@ func (c TaskConfig) spec() shepherd.Spec {
 }
 
 func userOf(as *user.User) string { return as.Uid + ":" + as.Gid }
-
-// barePort is $DOZE_PORT without braces: Nomad takes ${DOZE_PORT} for a variable of its own
-// that it does not have, and refuses the job's config block.
-var barePort = regexp.MustCompile(`\$DOZE_PORT\b`)
-
-// portInArgs puts the braces that the shepherd looks for around $DOZE_PORT.
-func portInArgs(args []string) []string {
-	out := make([]string, len(args))
-	for i, arg := range args {
-		out[i] = barePort.ReplaceAllLiteralString(arg, "${DOZE_PORT}")
-	}
-	return out
-}
