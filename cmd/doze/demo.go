@@ -143,9 +143,9 @@ func welcome(term terminal, cfg demoConfig, s *stack) {
 	gate := s.gateListener.Addr().(*net.TCPAddr).Port
 	say(term.stdout, "Three apps are asleep behind the gate on port %d. Wake one:\n\n", gate)
 	for _, app := range demoApps() {
-		say(term.stdout, "  curl http://%s:%d/    # %s\n", app.host(), gate, app.about)
+		say(term.stdout, "  curl http://%s:%d/\t# %s\n", app.host(), gate, app.about)
 	}
 	say(term.stdout, "\nEach falls asleep again after %s without a request. Watch them:\n\n", cfg.idle)
-	say(term.stdout, "  doze status    doze events    http://%s/ui/\n\n", s.apiListener.Addr())
+	say(term.stdout, "  bin/doze status    bin/doze events    http://%s/ui/\n\n", s.apiListener.Addr())
 	say(term.stdout, "Ctrl-C ends it all.\n")
 }

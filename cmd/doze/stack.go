@@ -39,14 +39,19 @@ type stack struct {
 	watcher *jobs.Watcher
 	leases  chan idle.GroupID // found awake: their leases are to be restored
 	health  *healthgate.Health
-	control http.Handler
+
+	upgraded *healthgate.Upgraded // connections that have left HTTP
+	control  http.Handler
 
 	gateListener, apiListener net.Listener
 }
 
 // newStack puts everything together; it listens, and does nothing more before run.
 func newStack(cfg serveConfig, client *nomad.Client, log *slog.Logger) (*stack, error) {
-	s := &stack{cfg: cfg, log: log, client: client, leases: make(chan idle.GroupID, 1024)}
+	s := &stack{
+		cfg: cfg, log: log, client: client,
+		leases: make(chan idle.GroupID, 1024), upgraded: new(healthgate.Upgraded),
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -70,7 +75,7 @@ func (s *stack) build(metrics *api.Metrics, registry *prometheus.Registry) (err 
 	routes := api.NewRoutes()
 	s.gate, err = api.NewGate(api.GateConfig{
 		Routes: routes, MaxHeld: s.cfg.MaxHeld, Off: s.cfg.Gate == "off",
-		Metrics: metrics, Log: s.log,
+		Upgraded: s.upgraded, Metrics: metrics, Log: s.log,
 	})
 	if err != nil {
 		return err
@@ -157,7 +162,7 @@ func (s *stack) run(ctx, hurry context.Context) error {
 	loop.Go(func() { failed <- s.loop.Run(loopCtx) })
 	parts.Go(func() { failed <- s.watcher.Run(background) })
 	parts.Go(func() { s.restoreLeases(background) })
-	gate, control := s.gate.Server(), api.NewControlServer(s.control, s.log)
+	gate, control := s.gate.Front(), api.NewControlServer(s.control, s.log)
 	parts.Go(func() { failed <- served(gate.Serve(s.gateListener)) })
 	parts.Go(func() { failed <- served(control.Serve(s.apiListener)) })
 	s.health.Start()
@@ -180,7 +185,8 @@ func (s *stack) drain(hurry context.Context, servers []healthgate.DrainServer,
 	components []healthgate.DrainPart) error {
 	drain, err := healthgate.NewDrain(healthgate.DrainConfig{
 		Delay: s.cfg.DrainDelay, Timeout: s.cfg.ShutdownTimeout, Health: s.health,
-		Servers: servers, BeforeCut: s.gate.RefuseHeld, Components: components, Log: s.log,
+		Servers: servers, Upgraded: s.upgraded, BeforeCut: s.gate.RefuseHeld,
+		Components: components, Log: s.log,
 	})
 	if err != nil {
 		return err
