@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"doze/plugins/drivers"
+	"doze/plugins/internal/wire"
+	"doze/plugins/proto/driverpb"
+)
+
+// leastInterval is how often stats are collected at most: an interval that was not
+// sent, or is negative, must not make a driver spin.
+const leastInterval = 100 * time.Millisecond
+
+// sender lets a driver send from any of its goroutines.
+type sender[T any] struct {
+	mu     sync.Mutex
+	stream grpc.ServerStreamingServer[T]
+	sent   bool
+}
+
+func (s *sender[T]) send(msg *T) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = true
+	return s.stream.Send(msg)
+}
+
+// hold keeps a stream open that has nothing more to tell: an agent takes its end
+// for a failure and asks again, in the case of stats every second.
+func hold(ctx context.Context) error {
+	<-ctx.Done()
+	return status.FromContextError(ctx.Err()).Err()
+}
+
+// Fingerprint implements the RPC.
+func (s *Driver) Fingerprint(
+	_ *driverpb.FingerprintRequest,
+	stream grpc.ServerStreamingServer[driverpb.FingerprintResponse],
+) error {
+	ctx, out := stream.Context(), sender[driverpb.FingerprintResponse]{stream: stream}
+	err := s.driver.Fingerprint(ctx, func(f drivers.Fingerprint) error {
+		msg, err := wire.FromFingerprint(f)
+		if err != nil {
+			return err
+		}
+		return out.send(msg)
+	})
+	if err != nil {
+		return wire.Error(ctx, err)
+	}
+	if !out.sent {
+		return status.Error(codes.Internal, "the driver has sent no fingerprint")
+	}
+	return hold(ctx)
+}
+
+// TaskEvents implements the RPC.
+func (s *Driver) TaskEvents(
+	_ *driverpb.TaskEventsRequest,
+	stream grpc.ServerStreamingServer[driverpb.DriverTaskEvent],
+) error {
+	ctx, out := stream.Context(), sender[driverpb.DriverTaskEvent]{stream: stream}
+	if d, ok := s.driver.(drivers.EventSource); ok {
+		err := d.Events(ctx, func(e drivers.Event) error { return out.send(wire.FromEvent(e)) })
+		if err != nil {
+			return wire.Error(ctx, err)
+		}
+	}
+	return hold(ctx)
+}
+
+// TaskStats implements the RPC. A driver without stats keeps the stream open and
+// silent: the error that Nomad has for it only arrives after the agent has taken
+// the stream for one that works.
+func (s *Driver) TaskStats(
+	req *driverpb.TaskStatsRequest,
+	stream grpc.ServerStreamingServer[driverpb.TaskStatsResponse],
+) error {
+	ctx, out := stream.Context(), sender[driverpb.TaskStatsResponse]{stream: stream}
+	d, ok := s.driver.(drivers.StatsSource)
+	if !ok {
+		return hold(ctx)
+	}
+	id, every := req.GetTaskId(), wire.ToDuration(req.GetCollectionInterval())
+	err := d.Stats(ctx, id, max(every, leastInterval), func(st drivers.Stats) error {
+		return out.send(&driverpb.TaskStatsResponse{Stats: wire.FromStats(id, st)})
+	})
+	return wire.Error(ctx, err)
+}

@@ -1,0 +1,43 @@
+package plugins_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"doze/plugins"
+	"doze/plugins/drivers"
+	"doze/plugins/host"
+)
+
+// driverVar says, to the test binary started as a plugin, which driver to be.
+const driverVar = "PLUGINS_TEST_DRIVER"
+
+func TestMain(m *testing.M) {
+	if !plugins.Launched() {
+		os.Exit(m.Run())
+	}
+	if err := plugins.Serve(testDriver); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func testDriver(log hclog.Logger) drivers.Driver {
+	switch os.Getenv(driverVar) {
+	default:
+		return &Timer{}
+	}
+}
+
+// plugin is this test binary as a plugin.
+func plugin(t *testing.T, driver string) host.Command {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host.Command{Path: path, Env: []string{driverVar + "=" + driver}}
+}
