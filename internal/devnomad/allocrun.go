@@ -26,10 +26,12 @@ type allocRun struct {
 	ctx   context.Context
 	abort context.CancelCauseFunc
 
+	placed *nomad.Allocation // as it was when it came: what its tasks are made of
+	tasks  map[string]*taskRun
+
 	mu       sync.Mutex
-	alloc    *nomad.Allocation
+	alloc    *nomad.Allocation // as it was last updated in place
 	states   map[string]*nomad.TaskState
-	tasks    map[string]*taskRun
 	checks   map[string]nomad.AllocCheckStatus
 	healthy  *bool
 	healthAt time.Time
@@ -40,7 +42,7 @@ type allocRun struct {
 
 func newAllocRun(c *Cluster, a *nomad.Allocation) *allocRun {
 	r := &allocRun{
-		c: c, alloc: a, states: map[string]*nomad.TaskState{}, tasks: map[string]*taskRun{},
+		c: c, placed: a, alloc: a, states: map[string]*nomad.TaskState{}, tasks: map[string]*taskRun{},
 		checks: map[string]nomad.AllocCheckStatus{}, watch: func() {},
 	}
 	r.ctx, r.abort = context.WithCancelCause(c.ctx)
@@ -51,9 +53,9 @@ func newAllocRun(c *Cluster, a *nomad.Allocation) *allocRun {
 	return r
 }
 
-func (r *allocRun) group() *nomad.TaskGroup { return groupOf(r.alloc.Job, r.alloc.TaskGroup) }
+func (r *allocRun) group() *nomad.TaskGroup { return groupOf(r.placed.Job, r.placed.TaskGroup) }
 
-func (r *allocRun) dir() string { return filepath.Join(r.c.dir, "alloc", r.alloc.ID) }
+func (r *allocRun) dir() string { return filepath.Join(r.c.dir, "alloc", r.placed.ID) }
 
 // stop ends the allocation; its tasks get their kill timeout.
 func (r *allocRun) stop(noDelay bool) {
@@ -91,12 +93,11 @@ func (r *allocRun) run() {
 		r.failAll(err)
 		return
 	}
-	r.registerServices(r.group().Services, "group-"+r.alloc.TaskGroup)
+	r.registerServices(r.group().Services, "group-"+r.placed.TaskGroup)
 	r.watchHealth()
 	r.runTasks()
 	r.deregisterServices()
-	r.watch()
-	r.c.client.report(r.alloc.ID, true)
+	r.c.client.report(r.placed.ID, true)
 }
 
 // runTasks runs prestart tasks to their end, then all others together.
@@ -145,7 +146,7 @@ func (r *allocRun) giveUp() {
 	for name := range r.tasks {
 		r.tasks[name].dead(false)
 	}
-	r.c.client.report(r.alloc.ID, true)
+	r.c.client.report(r.placed.ID, true)
 }
 
 func (r *allocRun) failAll(err error) {
@@ -164,7 +165,7 @@ func (r *allocRun) makeDirs() error {
 	}
 	for _, d := range dirs {
 		if err := os.MkdirAll(filepath.Join(r.dir(), d), 0o755); err != nil {
-			return fmt.Errorf("cannot make the directories of allocation %q: %w", r.alloc.ID, err)
+			return fmt.Errorf("cannot make the directories of allocation %q: %w", r.placed.ID, err)
 		}
 	}
 	return nil
@@ -181,7 +182,7 @@ func (r *allocRun) change(task string, f func(*nomad.TaskState)) {
 	urgent := r.reported != "" && status != r.reported || status == "failed"
 	r.reported = status
 	r.mu.Unlock()
-	r.c.client.report(r.alloc.ID, urgent)
+	r.c.client.report(r.placed.ID, urgent)
 }
 
 const keptEvents = 10
@@ -224,7 +225,7 @@ func (r *allocRun) news() allocNews {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := allocNews{
-		id: r.alloc.ID, states: maps.Clone(r.states), deployment: r.alloc.DeploymentID,
+		id: r.placed.ID, states: maps.Clone(r.states), deployment: r.alloc.DeploymentID,
 		healthy: r.healthy, healthyAt: r.healthAt,
 	}
 	n.status, n.description = r.status()

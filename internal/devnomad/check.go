@@ -60,7 +60,7 @@ func (k check) record(status, output string, code int) {
 	k.r.mu.Lock()
 	defer k.r.mu.Unlock()
 	k.r.checks[k.id] = nomad.AllocCheckStatus{
-		ID: k.id, Check: k.Name, Group: k.r.alloc.Name, Service: k.reg.ServiceName,
+		ID: k.id, Check: k.Name, Group: k.r.placed.Name, Service: k.reg.ServiceName,
 		Mode: "healthiness", Status: status, Output: output, StatusCode: code, Timestamp: k.r.c.now().Unix(),
 	}
 }
@@ -68,7 +68,7 @@ func (k check) record(status, output string, code int) {
 func (k check) address() string {
 	port := k.reg.Port
 	if k.PortLabel != "" {
-		port = portOf(k.r.alloc, k.PortLabel)
+		port = portOf(k.r.placed, k.PortLabel)
 	}
 	return net.JoinHostPort(k.reg.Address, strconv.Itoa(port))
 }

@@ -138,7 +138,7 @@ func follow(t *testing.T, c *devnomad.Cluster) (seen func() string, stop func())
 	go func() {
 		defer close(done)
 		for batch := range events {
-			if batch.Err != nil {
+			if batch.Err != nil && ctx.Err() == nil {
 				got = append(got, batch.Err.Error())
 			}
 			for _, e := range batch.Events {

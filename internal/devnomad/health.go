@@ -14,12 +14,12 @@ func (r *allocRun) watchHealth() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.watch()
-	if r.alloc.DeploymentID == "" || r.group().Update == nil {
+	update, id := groupOf(r.alloc.Job, r.alloc.TaskGroup).Update, r.alloc.DeploymentID
+	if id == "" || update == nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.watch = cancel
-	update, id := r.group().Update, r.alloc.DeploymentID
 	r.c.spawn(func() { r.judge(ctx, id, update) })
 }
 
@@ -89,5 +89,5 @@ func (r *allocRun) setHealth(deployment string, healthy bool) {
 			r.event(name, "Alloc Unhealthy", unhealthy, nil)
 		}
 	}
-	r.c.client.report(r.alloc.ID, false)
+	r.c.client.report(r.placed.ID, false)
 }

@@ -3,6 +3,7 @@ package devnomad
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	nomad "github.com/hashicorp/nomad/api"
@@ -102,7 +103,7 @@ func readJobVersions(s *store, _ query, k key, _ *http.Request) found {
 		Versions []*nomad.Job
 		Diffs    []*nomad.JobDiff
 		nomad.QueryMeta
-	}{Versions: v}
+	}{Versions: slices.Clone(v)}
 	return found{obj: out, index: *v[0].ModifyIndex}
 }
 

@@ -14,9 +14,7 @@ func (t *tx) reconcile(k key, evalID string) *plan {
 		evalID: evalID, job: t.jobs[k], stop: map[string]string{}, waiting: map[string]string{},
 		failed: map[string]*nomad.AllocationMetric{}, queued: map[string]int{},
 	}
-	if e := t.evals[evalID]; e != nil {
-		p.reblock = e.Status == "blocked"
-	}
+	p.reblock = t.evals[evalID].Status == "blocked"
 	current := t.currentDeployment(p, k)
 	allocs := t.jobAllocs(k)
 	if p.job == nil || *p.job.Stop {

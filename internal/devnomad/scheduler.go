@@ -65,14 +65,21 @@ func (d *scheduler) work(k key) {
 	}
 }
 
-// errNoPlan says that an evaluation found nothing to change.
-var errNoPlan = errors.New("plan is a no-op")
+// errNoPlan says that an evaluation found nothing to change, errOver that it
+// had been cancelled or was purged with its job.
+var (
+	errNoPlan = errors.New("plan is a no-op")
+	errOver   = errors.New("evaluation is over")
+)
 
 // process is one evaluation: the plan, a blocked evaluation for what did not
 // fit, follow-ups for what is to be tried later, and the end of this one.
 func (d *scheduler) process(k key, evalID string) error {
 	var p *plan
 	_, err := d.c.store.commit(typePlanResult, func(t *tx) error {
+		if e := t.evals[evalID]; e == nil || evalTerminal(e) {
+			return errOver
+		}
 		if p = t.reconcile(k, evalID); p.empty() {
 			return errNoPlan
 		}
@@ -81,7 +88,10 @@ func (d *scheduler) process(k key, evalID string) error {
 		t.refreshStatus(k)
 		return nil
 	})
-	if err != nil && !errors.Is(err, errNoPlan) {
+	switch {
+	case errors.Is(err, errOver):
+		return nil
+	case err != nil && !errors.Is(err, errNoPlan):
 		return err
 	}
 	if len(p.failed) > 0 && !p.reblock {

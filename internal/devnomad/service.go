@@ -37,12 +37,12 @@ func (r *allocRun) registerServices(services []*nomad.Service, owner string) {
 		return nil
 	})
 	if err != nil {
-		r.c.log.Error("service registration lost", "alloc", r.alloc.ID, "error", err)
+		r.c.log.Error("service registration lost", "alloc", r.placed.ID, "error", err)
 	}
 }
 
 func (r *allocRun) registration(s *nomad.Service, owner string) *nomad.ServiceRegistration {
-	a, n := r.alloc, r.c.node
+	a, n := r.placed, r.c.node
 	names := map[string]string{
 		"JOB": a.JobID, "TASKGROUP": a.TaskGroup, "TASK": owner, "BASE": a.JobID + "-" + a.TaskGroup,
 	}
@@ -73,7 +73,7 @@ func (r *allocRun) deregisterServices() {
 	_, err := r.c.store.commit(typeServiceDown, func(t *tx) error {
 		gone := 0
 		for id, reg := range t.services {
-			if reg.AllocID == r.alloc.ID {
+			if reg.AllocID == r.placed.ID {
 				delete(t.services, id)
 				t.touch(tableServices)
 				t.emit(serviceEvent(reg))

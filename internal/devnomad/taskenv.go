@@ -14,10 +14,7 @@ import (
 
 // spec makes what the driver gets: the environment and the interpolated config.
 func (t *taskRun) spec() TaskSpec {
-	t.r.mu.Lock()
-	a := t.r.alloc
-	t.r.mu.Unlock()
-	dir := t.r.dir()
+	a, dir := t.r.placed, t.r.dir()
 	env := taskEnv(t.r.c.node, a, t.task, dir)
 	logs := filepath.Join(dir, "alloc", "logs", t.task.Name)
 	return TaskSpec{

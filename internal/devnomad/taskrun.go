@@ -27,7 +27,7 @@ func newTaskRun(r *allocRun, t *nomad.Task) *taskRun {
 // run starts the task again and again until the restart policy, an operator or
 // ctx ends it.
 func (t *taskRun) run(ctx context.Context) {
-	policy := newRestarts(t.task.RestartPolicy, *t.r.alloc.Job.Type)
+	policy := newRestarts(t.task.RestartPolicy, *t.r.placed.Job.Type)
 	t.note("Task Setup", "Building Task Directory", func(e *nomad.TaskEvent) {
 		e.Message = "Building Task Directory"
 		e.Details = map[string]string{"message": e.Message}

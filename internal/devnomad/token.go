@@ -97,6 +97,9 @@ func (c *Cluster) ownToken(w http.ResponseWriter, r *http.Request) (any, error) 
 	}
 	return c.read(w, r, func(s *store, _ query) (found, error) {
 		t := s.tokens[secret]
+		if t == nil {
+			return found{}, errForbidden // deleted meanwhile
+		}
 		return found{obj: t, index: t.ModifyIndex}, nil
 	})
 }

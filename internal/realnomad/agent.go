@@ -56,7 +56,7 @@ func Start(cfg Config) (*Agent, error) {
 		return nil, ErrNotFound
 	}
 	sweepAbandoned()
-	dir, err := os.MkdirTemp("", "realnomad-")
+	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", dirPrefix, os.Getpid()))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a directory for the agent: %w", err)
 	}

@@ -51,12 +51,15 @@ func (a *Agent) End(sig syscall.Signal) error {
 func (a *Agent) Close() error {
 	errs := []error{a.stopJobs(), a.End(syscall.SIGTERM)}
 	sweep(func(mark string) bool { return mark == a.mark })
-	return errors.Join(append(errs, a.unmount(), os.RemoveAll(a.Dir))...)
+	return errors.Join(append(errs, removeDir(a.Dir))...)
 }
 
-// unmount detaches what the agent has mounted in its directory: each task's
-// secrets are on a file system of their own.
-func (a *Agent) unmount() error {
+// dirPrefix begins the name of an agent's directory; its owner's pid follows.
+const dirPrefix = "realnomad-"
+
+// removeDir removes an agent's directory, after what the agent has mounted in
+// it: each task's secrets are on a file system of their own.
+func removeDir(dir string) error {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
 		return fmt.Errorf("cannot list mounts: %w", err)
@@ -64,11 +67,11 @@ func (a *Agent) unmount() error {
 	var errs []error
 	for line := range strings.Lines(string(mounts)) {
 		f := strings.Fields(line)
-		if len(f) > 1 && strings.HasPrefix(f[1], a.Dir+"/") {
+		if len(f) > 1 && strings.HasPrefix(f[1], dir+"/") {
 			errs = append(errs, syscall.Unmount(f[1], syscall.MNT_DETACH))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, os.RemoveAll(dir))...)
 }
 
 // stopJobs lets the agent end its tasks itself, so that it cleans up after them.
@@ -111,12 +114,27 @@ func anyRunning(allocs []*nomad.AllocationListStub) bool {
 	return false
 }
 
-// sweepAbandoned ends what the agents of test processes that are gone have left.
+// sweepAbandoned ends and removes what the agents of test processes that are
+// gone have left.
 func sweepAbandoned() {
-	sweep(func(mark string) bool {
-		pid, err := strconv.Atoi(strings.SplitN(mark, "-", 2)[0])
-		return err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
-	})
+	sweep(abandoned)
+	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range dirs {
+		if abandoned(strings.TrimPrefix(filepath.Base(dir), dirPrefix)) {
+			// The next run tries again.
+			_ = removeDir(dir)
+		}
+	}
+}
+
+// abandoned says whether the process that a mark begins with is gone.
+func abandoned(mark string) bool {
+	owner, _, ok := strings.Cut(mark, "-")
+	pid, err := strconv.Atoi(owner)
+	return ok && err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
 // sweep kills every process with a mark that want accepts. It looks again until
