@@ -35,7 +35,7 @@ type allocRun struct {
 	checks   map[string]nomad.AllocCheckStatus
 	healthy  *bool
 	healthAt time.Time
-	reported string // the client status last reported
+	told     string // the client status that the server knows; "": none
 	noDelay  bool
 	watch    context.CancelFunc // ends the health watcher
 }
@@ -172,15 +172,14 @@ func (r *allocRun) makeDirs() error {
 }
 
 // change stores a changed copy of a task's state and reports it: with urgency
-// where the allocation's status has changed before.
+// if it failed, or if the server knows another status of the allocation.
 func (r *allocRun) change(task string, f func(*nomad.TaskState)) {
 	r.mu.Lock()
 	s := *r.states[task]
 	f(&s)
 	r.states[task] = &s
 	status, _ := r.status()
-	urgent := r.reported != "" && status != r.reported || status == "failed"
-	r.reported = status
+	urgent := r.told != "" && status != r.told || status == "failed"
 	r.mu.Unlock()
 	r.c.client.report(r.placed.ID, urgent)
 }
@@ -229,5 +228,6 @@ func (r *allocRun) news() allocNews {
 		healthy: r.healthy, healthyAt: r.healthAt,
 	}
 	n.status, n.description = r.status()
+	r.told = n.status
 	return n
 }
