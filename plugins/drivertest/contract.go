@@ -1,0 +1,191 @@
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"doze/plugins/drivers"
+	"doze/plugins/host"
+)
+
+// Subject is a driver to hold to the contract.
+type Subject struct {
+	Config
+	// Long is the `config` block of a task that runs until it is stopped, and Short
+	// of one that ends by itself, soon and with code 0.
+	Long, Short map[string]any
+	// Prepare, if not nil, completes a task before it is started: its ports, user,
+	// files.
+	Prepare func(t *testing.T, task *Task)
+	// Forgetful is a driver that keeps a task's end in its process only: one that was
+	// stopped runs again when it is recovered by another.
+	Forgetful bool
+}
+
+// Contract runs every test that a driver has to pass whatever it does: those of the
+// protocol that the SDK cannot take over from it.
+func Contract(t *testing.T, s Subject) {
+	for _, clause := range []struct {
+		name string
+		test func(*testing.T, Subject)
+	}{
+		{"fingerprint_namesItsAttributes_afterTheDriver", fingerprintNames},
+		{"wait_manyTimesDuringAndAfter_allGetTheResult", manyWaits},
+		{"wait_callerLeaves_taskGoesOn", waiterLeaves},
+		{"stop_twiceAndUnknown_isNoError", stopTwice},
+		{"destroy_runningTask_needsForce", destroyRunning},
+		{"unknownTask_everyCall_neitherHangsNorCrashes", unknownTask},
+		{"recover_twice_isIdempotent", recoverTwice},
+		{"recover_garbage_isAnError", recoverGarbage},
+		{"restart_agentTerminated_taskGoesOn", agentTerminated},
+		{"restart_agentKilled_taskGoesOn", agentKilled},
+		{"restart_pluginKilled_taskGoesOn", pluginKilled},
+		{"restart_pluginKilledAfterEachCall_taskIsControlled", killedAfterEachCall},
+		{"restart_sameAllocation_newIdRuns", sameAllocation},
+	} {
+		t.Run(clause.name, func(t *testing.T) { clause.test(t, s) })
+	}
+}
+
+// boot starts an agent, and a task of the config block on it.
+func (s Subject) boot(t *testing.T, config map[string]any) (*Agent, *Task) {
+	t.Helper()
+	a := Boot(t, s.Config)
+	task := a.NewTask("task", config)
+	if s.Prepare != nil {
+		s.Prepare(t, task)
+	}
+	_, err := a.Run(task.TaskConfig)
+	a.must("start the task", err)
+	return a, task
+}
+
+// ctx is long enough for anything that does not hang.
+func patient(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func fingerprintNames(t *testing.T, s Subject) {
+	a := Boot(t, s.Config)
+	f := a.Fingerprints()[0]
+	if f.Health != drivers.Healthy {
+		t.Errorf("the driver is %s: %s", f.Health, f.Reason)
+	}
+	for name := range f.Attributes {
+		if !strings.HasPrefix(name, "driver."+a.Info.Name) {
+			t.Errorf("attribute %q should begin with %q", name, "driver."+a.Info.Name+".")
+		}
+	}
+}
+
+func manyWaits(t *testing.T, s Subject) {
+	a, task := s.boot(t, s.Short)
+	ctx := patient(t)
+	var waiters sync.WaitGroup
+	for range 5 {
+		waiters.Go(func() {
+			if r, err := a.Wait(ctx, task.ID); err != nil || r.Code != 0 || r.Signal != 0 {
+				t.Errorf("Wait returned %+v, %v", r, err)
+			}
+		})
+	}
+	waiters.Wait()
+	for range 2 {
+		if r, err := a.Wait(ctx, task.ID); err != nil || r.Code != 0 || r.Signal != 0 {
+			t.Errorf("after the exit Wait returned %+v, %v", r, err)
+		}
+	}
+	a.must("destroy the ended task", a.Destroy(ctx, task.ID, false))
+	if _, err := a.Wait(ctx, task.ID); err == nil {
+		t.Error("after Destroy Wait had no error")
+	}
+}
+
+func waiterLeaves(t *testing.T, s Subject) {
+	a, task := s.boot(t, s.Long)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if r, err := a.Wait(ctx, task.ID); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Wait returned %+v, %v", r, err)
+	}
+	stillRuns(t, a, task)
+}
+
+func stopTwice(t *testing.T, s Subject) {
+	a, task := s.boot(t, s.Long)
+	ctx := patient(t)
+	var stops sync.WaitGroup
+	for range 3 {
+		stops.Go(func() {
+			how := drivers.StopRequest{Timeout: time.Second}
+			if err := a.Stop(ctx, task.ID, how); err != nil {
+				t.Errorf("Stop returned %v", err)
+			}
+		})
+	}
+	stops.Wait()
+	if _, err := a.Wait(ctx, task.ID); err != nil {
+		t.Errorf("after Stop, Wait returned %v", err)
+	}
+	a.must("stop an ended task", a.Stop(ctx, task.ID, drivers.StopRequest{}))
+	a.must("stop an unknown task", a.Stop(ctx, "no/such/task", drivers.StopRequest{}))
+}
+
+func destroyRunning(t *testing.T, s Subject) {
+	a, task := s.boot(t, s.Long)
+	ctx := patient(t)
+	if err := a.Destroy(ctx, task.ID, false); err == nil {
+		t.Error("a running task was destroyed without force")
+	}
+	a.must("destroy with force", a.Destroy(ctx, task.ID, true))
+	a.must("destroy it again", a.Destroy(ctx, task.ID, true))
+}
+
+func unknownTask(t *testing.T, s Subject) {
+	a := Boot(t, s.Config)
+	ctx := patient(t)
+	const id = "no/such/task"
+	if _, err := a.Wait(ctx, id); !errors.Is(err, drivers.ErrTaskNotFound) {
+		t.Errorf("Wait returned %v", err)
+	}
+	if err := a.Signal(ctx, id, "doze:nonsense"); err == nil {
+		t.Error("Signal had no error")
+	}
+	if _, err := a.Exec(ctx, id, []string{"true"}, time.Second); err == nil {
+		t.Error("Exec had no error")
+	}
+	if _, err := a.ExecStream(ctx, id, drivers.Session{Command: []string{"true"}}); err == nil {
+		t.Error("ExecStream had no error")
+	}
+	if _, err := a.Inspect(ctx, id); err == nil {
+		t.Error("Inspect had no error")
+	}
+	a.must("go on", a.Destroy(ctx, id, true))
+}
+
+func recoverTwice(t *testing.T, s Subject) {
+	a, task := s.boot(t, s.Long)
+	for range 2 {
+		a.must("recover a task that is known", a.RecoverAll())
+	}
+	stillRuns(t, a, task)
+}
+
+func recoverGarbage(t *testing.T, s Subject) {
+	a := Boot(t, s.Config)
+	ctx := patient(t)
+	for _, state := range [][]byte{nil, {}, {0}, []byte("{"), []byte(strings.Repeat("\xff", 1000))} {
+		h := drivers.Handle{Version: 9999, State: state, Task: drivers.TaskConfig{ID: "x/y/z", Name: "y"}}
+		if err := a.Recover(ctx, h); err == nil {
+			t.Errorf("Recover took the state %.20q", state)
+		} else if errors.Is(err, host.ErrExited) {
+			t.Fatalf("Recover of the state %.20q ended the plugin", state)
+		}
+	}
+}
