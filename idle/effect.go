@@ -18,6 +18,7 @@ const (
 	FailWaiters                     // release everybody who waits with Err
 	CallWake                        // call Workload.Wake; answer WakeReturned
 	CallSleep                       // call Workload.Sleep at Depth; answer SleepReturned
+	CallExplain                     // call Explainer.Explain; answer WakeReturned
 	CancelCall                      // end the context of the call under way with Err
 	WithdrawCall                    // end the call if it only queues; one under way goes on
 	Report                          // Transition has happened
@@ -28,7 +29,7 @@ func effectNames() []string {
 	return []string{
 		"hold requests", "admit requests", "try shut", "arm gate", "update gate",
 		"shut gate", "close gate", "open anyway", "fail waiters", "call wake",
-		"call sleep", "cancel call", "withdraw call", "report",
+		"call sleep", "call explain", "cancel call", "withdraw call", "report",
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 	TargetBooted                     // a target first did anything but refuse
 	TargetReady                      // a target passed its probe
 	TargetsLost                      // the last admitted target was lost
-	WakeReturned                     // the answer to CallWake
+	WakeReturned                     // the answer to CallWake or CallExplain
 	SleepReturned                    // the answer to CallSleep
 	GateShut                         // an answer to TryShut: nothing is in flight, the gate is shut
 	GateBusy                         // an answer to TryShut: something is in flight

@@ -13,6 +13,7 @@ type call struct {
 	result EventKind // WakeReturned or SleepReturned
 	gen    healthgate.Generation
 	depth  Depth
+	why    bool // Explain, not Wake
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
@@ -20,10 +21,20 @@ type call struct {
 // make calls the workload.
 func (c *call) make() error {
 	defer c.cancel(nil)
-	if c.result == WakeReturned {
+	switch {
+	case c.why:
+		return c.explain()
+	case c.result == WakeReturned:
 		return c.group.workload.Wake(c.ctx, c.gen)
 	}
 	return c.group.workload.Sleep(c.ctx, c.gen, c.depth)
+}
+
+func (c *call) explain() error {
+	if w, ok := c.group.workload.(Explainer); ok {
+		return w.Explain(c.ctx)
+	}
+	return nil
 }
 
 // lane bounds how many calls of one kind are under way at once; the others queue. It

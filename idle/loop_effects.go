@@ -43,6 +43,10 @@ func (l *Loop) carryOut(g *Group, e Effect) *Event {
 		l.begin(&l.sleeps, &call{
 			group: g, result: SleepReturned, gen: e.Generation, depth: e.Depth,
 		})
+	case CallExplain:
+		l.begin(&l.wakes, &call{
+			group: g, result: WakeReturned, gen: e.Generation, why: true,
+		})
 	case CancelCall:
 		l.cancel(g.call, e.Err)
 	case WithdrawCall:

@@ -44,6 +44,8 @@ type Machine struct {
 type attempt struct {
 	begun   time.Time // WakeTimeout counts from here, for the Sleep call too
 	asked   bool      // the workload was asked; false: adopted, it runs without having been asked
+	carried bool      // targets from before were carried into it: one may pass that is on its way out
+	overdue bool      // not asked, not ready in time: the workload was asked why
 	failure string    // Wake's error while targets that are known may still pass, until graceBy
 	graceBy time.Time
 }

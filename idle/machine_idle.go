@@ -18,10 +18,7 @@ func (m *Machine) plan(now time.Time, act Activity) {
 	case Asleep:
 		m.due = m.deepenAt()
 	case Waking:
-		m.due = m.begun.Add(m.policy.WakeTimeout)
-		if m.failure != "" && m.graceBy.Before(m.due) {
-			m.due = m.graceBy
-		}
+		m.due = m.giveUpAt()
 	case Ready, Failed:
 		m.due = m.lookAt(now, act)
 	case Draining:

@@ -10,11 +10,14 @@ import (
 // can't be asked (Nomad is away). It is the default timeout of one probe.
 const graceForTargets = time.Second
 
+// explainWithin is how long, after the wake timeout, a workload may take to say why what was
+// found awake is not ready.
+const explainWithin = 2 * time.Second
+
 // beginWake starts a new wake in a new generation. Targets that are known are carried into
 // it unverified. Nobody is let through until one of them passes its probe.
 func (m *Machine) beginWake(now time.Time, cause string) {
 	m.arm()
-	m.cancelCall(ErrSuperseded)
 	m.become(now, Transition{To: Waking, Cause: cause})
 	m.depth = Awake
 	m.ask(now, cause)
@@ -37,7 +40,8 @@ func (m *Machine) arm() {
 
 // ask has the workload asked to run, once per wake.
 func (m *Machine) ask(now time.Time, cause string) {
-	m.attempt = attempt{begun: now, asked: true}
+	m.cancelCall(ErrSuperseded)
+	m.attempt = attempt{begun: now, asked: true, carried: len(m.targets) > 0}
 	m.need = true
 	m.wakes++
 	m.wake = &Wake{Generation: m.gen, Cause: cause, Started: now}
@@ -46,8 +50,13 @@ func (m *Machine) ask(now time.Time, cause string) {
 	}
 }
 
-// becomeReady lets requests through; the full idle period begins.
+// becomeReady lets requests through; the full idle period begins. What the workload goes on
+// waiting for is of no interest any more, so that its place is free for another wake; but
+// a target from before proves nothing about what the workload was asked for.
 func (m *Machine) becomeReady(now time.Time, cause string) {
+	if !m.carried {
+		m.cancelCall(ErrSuperseded)
+	}
 	t := Transition{To: Ready, Cause: cause}
 	if m.asked {
 		t.Wake = m.amendWake(func(w *Wake) { w.Ready, w.Err = now, "" })
@@ -209,10 +218,38 @@ func (m *Machine) onWakeReturned(now time.Time, ev *Event) {
 	m.failure, m.graceBy = ev.Err.Error(), now.Add(graceForTargets)
 }
 
+// giveUpAt is when a wake ends without success.
+func (m *Machine) giveUpAt() time.Time {
+	at := m.begun.Add(m.policy.WakeTimeout)
+	switch {
+	case m.overdue && m.call == wakeCall:
+		at = at.Add(explainWithin)
+	case m.failure != "" && m.graceBy.Before(at):
+		at = m.graceBy
+	}
+	return at
+}
+
+// wantsToKnowWhy: nobody asked for what is overdue, and nothing of it can be let through.
+func (m *Machine) wantsToKnowWhy() bool {
+	opens := m.policy.FailOpen && len(m.targets) > 0
+	return !m.asked && !m.overdue && !opens && m.call == noCall
+}
+
+// askWhy has the workload say what is wrong with what was found awake: no Wake has. It is
+// not asked before, as most of what is found awake is well, and there may be thousands.
+func (m *Machine) askWhy() {
+	m.overdue = true
+	m.call, m.callGen, m.cancelled = wakeCall, m.gen, false
+	m.emit(Effect{Kind: CallExplain})
+}
+
 // onWakeDeadline ends a wake that took too long, or whose grace is over.
 func (m *Machine) onWakeDeadline(now time.Time, verdict string) {
 	late := !now.Before(m.begun.Add(m.policy.WakeTimeout))
 	switch {
+	case m.wantsToKnowWhy():
+		m.askWhy()
 	case late && m.policy.FailOpen:
 		m.await(OpenAnyway)
 	case m.failure != "":

@@ -43,7 +43,7 @@ func (w *simWorld) carryOut(e idle.Effect) (answer idle.Event, awaited bool) {
 		return idle.Event{Kind: idle.GateOpened}, true
 	case idle.FailWaiters:
 		w.failHeld(e.Err)
-	case idle.CallWake, idle.CallSleep:
+	case idle.CallWake, idle.CallSleep, idle.CallExplain:
 		w.begin(e)
 	case idle.CancelCall:
 		w.cancel(e.Err)
@@ -122,9 +122,10 @@ func (w *simWorld) begin(e idle.Effect) {
 	if w.call != idle.Report {
 		w.problem("%s while %s is under way", e.Kind, w.call)
 	}
-	if e.Kind == idle.CallSleep {
+	switch e.Kind {
+	case idle.CallSleep:
 		w.checkSleep()
-	} else {
+	case idle.CallWake:
 		w.wakesAsked++
 	}
 	w.call, w.callGen = e.Kind, e.Generation
@@ -169,7 +170,7 @@ func (w *simWorld) finish(e idle.Effect, err error) {
 		if done {
 			w.kill()
 		}
-	} else if done {
+	} else if done && e.Kind == idle.CallWake {
 		w.boot()
 		w.declare()
 	}

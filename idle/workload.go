@@ -22,6 +22,14 @@ type Workload interface {
 	Sleep(ctx context.Context, gen healthgate.Generation, depth Depth) error
 }
 
+// Explainer is what a Workload may be besides. Explain says in the operator's words why its
+// targets are missing or do not answer; nil: nothing that is known of. It changes nothing. It
+// is called when a group that was found awake, so that nobody called Wake, has not become
+// ready within the wake timeout; its context ends soon, and it counts among the wakes.
+type Explainer interface {
+	Explain(ctx context.Context) error
+}
+
 // NotNowError says that sleeping must wait for a reason that will pass.
 type NotNowError struct {
 	Reason string

@@ -54,7 +54,8 @@ func (a *arrival) await(ctx context.Context) error {
 }
 
 // othersWithin is how long a wake that has asked for nothing waits for an evaluation that
-// somebody else has caused; then what is placed is taken as it is.
+// somebody else has caused, and half the time that is left at most; then what is placed is
+// taken as it is.
 const othersWithin = 2 * time.Second
 
 // settled is evaluated, bounded where the evaluation is not the wake's own.
@@ -62,7 +63,7 @@ func (a *arrival) settled(ctx context.Context) (unplaced, err error) {
 	if a.wrote {
 		return a.evaluated(ctx)
 	}
-	bounded, cancel := context.WithTimeout(ctx, othersWithin)
+	bounded, cancel := context.WithTimeout(ctx, min(othersWithin, timeLeft(ctx)/2))
 	defer cancel()
 	unplaced, err = a.evaluated(bounded)
 	if ctx.Err() == nil && bounded.Err() != nil {

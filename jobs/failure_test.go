@@ -10,6 +10,7 @@ import (
 
 	nomad "github.com/hashicorp/nomad/api"
 
+	"doze/idle"
 	"doze/internal/devnomad"
 	"doze/jobs"
 )
@@ -288,4 +289,53 @@ func TestWake_timeOver_saysWhatIsMissing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// tooLarge fits on no node.
+func tooLarge(j *nomad.Job) { j.TaskGroups[0].Tasks[0].Resources.MemoryMB = new(300_000) }
+
+// field case 24: found awake, so that nobody has called Wake; the reason is found all the
+// same, and nothing is changed to find it.
+func TestExplain_foundAwakeAndBroken_saysWhyAndAsksForNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		runner devnomad.Runner
+		job    func(*nomad.Job)
+		want   []string
+	}{
+		"no place": {nil, tooLarge, []string{"no place for it", "memory exhausted on 1 node"}},
+		"image pull": {
+			broken{"Failed to pull `shop:nosuch`: not found"}, func(*nomad.Job) {},
+			[]string{`task "app"`, "driver failure", "Failed to pull `shop:nosuch`"},
+		},
+		"all has failed": {
+			exits(3, 20*time.Millisecond), neverAgain, []string{`task "app"`, "terminated", "3"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, devnomad.Config{Runner: test.runner}, func(t *testing.T, w *world) {
+				id := w.register(service("shop", counted(1), test.job))
+				w.pass(5 * time.Second)
+				w.watch(jobs.Config{})
+				began := time.Now()
+				mustFail(t, w.workload(id).(idle.Explainer).Explain(t.Context()), test.want...)
+				if took := time.Since(began); took > 2*time.Second {
+					t.Errorf("explained after %s", took)
+				}
+				if s := w.status(id); s.Desired != 1 || len(s.Events) > 0 {
+					t.Errorf("asking has changed the group: %+v", s)
+				}
+			})
+		})
+	}
+}
+
+func TestExplain_tasksRun_knowsOfNothing(t *testing.T) {
+	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
+		id := w.register(service("shop", counted(1)))
+		w.pass(5 * time.Second)
+		w.watch(jobs.Config{})
+		if err := w.workload(id).(idle.Explainer).Explain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -112,6 +112,18 @@ func (w *workload) Sleep(ctx context.Context, _ healthgate.Generation, depth idl
 	return err
 }
 
+// whyWithin is how long Explain waits for something to say; it is asked late.
+const whyWithin = 1500 * time.Millisecond
+
+// Explain implements idle.Explainer: it looks at what came of the count that is there, as
+// Wake does, and says what is wrong or still missing. nil: the tasks run. It asks Nomad for
+// no count, even where all that there is has failed: nobody has asked for the group.
+func (w *workload) Explain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, whyWithin, errOverdue)
+	defer cancel()
+	return (&arrival{workload: w}).await(ctx)
+}
+
 // asked is the outcome of asking for a count. The zero value: nothing is known.
 type asked struct {
 	count      int

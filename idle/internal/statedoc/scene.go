@@ -25,6 +25,7 @@ func scenes() []*scene {
 		newScene("waking, targets placed").place(),
 		newScene("waking, wake returned").place().returned(),
 		newScene("waking, adopted").adopt(),
+		newScene("waking, adopted, overdue").adopt().deadline(),
 		newScene("ready").ready(),
 		newScene("draining").drain(),
 		newScene("sleeping").sleep(),
@@ -132,6 +133,12 @@ func (s *scene) fail() *scene {
 	s.step(idle.Event{
 		Kind: idle.WakeReturned, Generation: s.m.Generation(), Err: errors.New("no"),
 	})
+	return s
+}
+
+func (s *scene) deadline() *scene {
+	s.now = s.m.Due()
+	s.step(idle.Event{Kind: idle.DeadlinePassed})
 	return s
 }
 
