@@ -49,7 +49,7 @@ type Spec struct {
 
 	// Probe says when the application is ready; the zero value probes by tcp. Kind exec
 	// runs inside the task. Dial is ignored.
-	Probe healthgate.ProbeConfig
+	Probe healthgate.ProbeConfig `json:"-"` // see letter
 	// Shield are paths that the shepherd answers (200) for a sleeping task without waking
 	// it, and that do not count as use of one that is awake. Relay only.
 	Shield []string

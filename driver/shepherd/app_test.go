@@ -1,0 +1,199 @@
+package shepherd_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"doze/driver/shepherd"
+)
+
+// runAs plays the parts that this test binary has besides testing: the shepherd, and the
+// applications under it. It reports false where it is to test.
+func runAs(args []string) (status int, is bool) {
+	switch {
+	case len(args) > 1 && args[1] == "shepherd":
+		return shepherd.Main(), true
+	case len(args) > 2 && args[1] == "app":
+		return runApp(args[2], args[3:]), true
+	}
+	return 0, false
+}
+
+func runApp(name string, args []string) int {
+	apps := map[string]func([]string) error{
+		"http":     appHTTP,
+		"echo":     appEcho,
+		"late":     appLate,
+		"never":    appNever,
+		"stubborn": appStubborn,
+		"bomb":     appBomb,
+		"oom":      appOOM,
+		"socket":   appSocket,
+		"write":    appWrite,
+		"orphan":   appOrphan,
+	}
+	app := apps[name]
+	if app == nil {
+		fmt.Fprintln(os.Stderr, "no such app:", name)
+		return 2
+	}
+	if err := app(args); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func appListen() (net.Listener, error) {
+	return net.Listen("tcp", "127.0.0.1:"+os.Getenv("DOZE_PORT"))
+}
+
+// handler answers who it is, and does what it is told.
+func handler(l net.Listener) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "pid %d uid %d", os.Getpid(), os.Getuid())
+	})
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "fine")
+	})
+	mux.HandleFunc("/exit", func(_ http.ResponseWriter, r *http.Request) {
+		code, _ := strconv.Atoi(r.FormValue("code")) // 0 for anything else
+		os.Exit(code)
+	})
+	mux.HandleFunc("/close", func(http.ResponseWriter, *http.Request) { _ = l.Close() })
+	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(200 * time.Millisecond)
+		fmt.Fprint(w, "at last")
+	})
+	mux.HandleFunc("/env", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.Join(os.Environ(), "\n"))
+	})
+	mux.HandleFunc("/status", func(w http.ResponseWriter, _ *http.Request) {
+		text, err := os.ReadFile("/proc/self/status")
+		fmt.Fprintf(w, "%s%v", text, err)
+	})
+	return mux
+}
+
+func serveHTTP(l net.Listener) error {
+	err := http.Serve(l, handler(l))
+	if errors.Is(err, net.ErrClosed) {
+		select {} // it goes on without its port
+	}
+	return err
+}
+
+func appHTTP([]string) error {
+	l, err := appListen()
+	if err != nil {
+		return err
+	}
+	return serveHTTP(l)
+}
+
+func appLate([]string) error {
+	time.Sleep(150 * time.Millisecond)
+	return appHTTP(nil)
+}
+
+func appNever([]string) error {
+	wait := make(chan os.Signal, 1)
+	signal.Notify(wait, syscall.SIGUSR1)
+	<-wait
+	return nil
+}
+
+func appStubborn([]string) error {
+	signal.Ignore(syscall.SIGTERM)
+	return appHTTP(nil)
+}
+
+// appEcho sends back what it gets, and says how much that was after a half-close.
+func appEcho([]string) error {
+	l, err := appListen()
+	if err != nil {
+		return err
+	}
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer conn.Close()
+			n, _ := io.Copy(conn, conn)
+			fmt.Fprintf(conn, "[%d]", n)
+		}()
+	}
+}
+
+// appBomb forks until it may not, says how far it came, and serves.
+func appBomb([]string) error {
+	for n := 0; ; n++ {
+		if err := exec.Command("/bin/sleep", "60").Start(); err != nil || n == 1000 {
+			fmt.Printf("forked %d: %v\n", n, err)
+			return appHTTP(nil)
+		}
+	}
+}
+
+// appOOM serves until somebody connects, then uses up its memory.
+func appOOM([]string) error {
+	l, err := appListen()
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/eat", func(http.ResponseWriter, *http.Request) {
+		var all [][]byte
+		for {
+			block := make([]byte, 1<<20)
+			for i := range block {
+				block[i] = 1
+			}
+			all = append(all, block)
+		}
+	})
+	return http.Serve(l, mux)
+}
+
+// appSocket serves the socket that it was given, as sd_listen_fds(3) says.
+func appSocket([]string) error {
+	if os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || os.Getenv("LISTEN_FDS") != "1" {
+		return fmt.Errorf("LISTEN_PID=%s LISTEN_FDS=%s at pid %d",
+			os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDS"), os.Getpid())
+	}
+	l, err := net.FileListener(os.NewFile(3, "listener"))
+	if err != nil {
+		return err
+	}
+	return serveHTTP(l)
+}
+
+// appWrite writes a line for each start, then serves.
+func appWrite([]string) error {
+	fmt.Println("started")
+	fmt.Fprintln(os.Stderr, "complaint")
+	return appHTTP(nil)
+}
+
+// appOrphan leaves children without a parent behind, then serves.
+func appOrphan([]string) error {
+	for range 5 {
+		if err := exec.Command("/bin/sh", "-c", "/bin/true & /bin/true &").Run(); err != nil {
+			return err
+		}
+	}
+	return appHTTP(nil)
+}

@@ -1,0 +1,83 @@
+package cgroup
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// write writes a value to one of a cgroup's files, which must exist.
+func write(dir, file, value string) error {
+	path := filepath.Join(dir, file)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %q to %s: %w", value, path, err)
+	}
+	return nil
+}
+
+// readFields returns the words of a file, nil when it can't be read.
+func readFields(path string) []string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return append([]string{}, strings.Fields(string(text))...)
+}
+
+// readNumber returns the number in a file; 0 when it can't be read or is "max".
+func readNumber(dir, file string) uint64 {
+	if dir == "" {
+		return 0
+	}
+	text, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return 0
+	}
+	return number(strings.TrimSpace(string(text)))
+}
+
+// readKeyed returns a file of "name number" lines; nil when it can't be read.
+func readKeyed(dir, file string) map[string]uint64 {
+	if dir == "" {
+		return nil
+	}
+	fields := readFields(filepath.Join(dir, file))
+	if fields == nil {
+		return nil
+	}
+	values := make(map[string]uint64, len(fields)/2)
+	for i := 0; i+1 < len(fields); i += 2 {
+		values[fields[i]] = number(fields[i+1])
+	}
+	return values
+}
+
+func number(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func exists(dir, file string) bool {
+	if dir == "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(dir, file))
+	return err == nil
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,209 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Group is one task's cgroups. The zero value has none: it can neither freeze nor limit,
+// and everything that would need a cgroup does nothing. It is safe for concurrent use.
+type Group struct {
+	unified string
+	legacy  map[string]string
+	missing []string
+}
+
+// Open makes the directories that are not there yet and sets the limits. What this machine
+// refuses is told by Missing and is no error.
+func Open(s Spec) *Group {
+	g := &Group{legacy: map[string]string{}}
+	if s.Unified != "" && g.made("cgroup v2", s.Unified) {
+		g.unified = s.Unified
+		g.enable(s.Unified)
+	}
+	for _, controller := range sortedKeys(s.Legacy) {
+		dir := s.Legacy[controller]
+		if controller == "cpuset" {
+			g.fillCpuset(filepath.Dir(dir))
+		}
+		if g.made("cgroup "+controller, dir) {
+			g.legacy[controller] = dir
+		}
+		if controller == "cpuset" {
+			g.fillCpuset(dir)
+		}
+	}
+	g.limit(s.Limits)
+	return g
+}
+
+// Missing says in words what the machine refused.
+func (g *Group) Missing() []string { return g.missing }
+
+func (g *Group) miss(what string, err error) {
+	g.missing = append(g.missing, fmt.Sprintf("%s: %v", what, err))
+}
+
+func (g *Group) made(what, dir string) bool {
+	err := os.MkdirAll(dir, 0o755)
+	if err != nil {
+		g.miss(what, err)
+	}
+	return err == nil
+}
+
+// enable asks for the controllers that limits need, from the top down. A parent that can't
+// delegate one shows when the limit is set.
+func (g *Group) enable(dir string) {
+	parent := filepath.Dir(dir)
+	have := readFields(filepath.Join(parent, "cgroup.controllers"))
+	if have == nil {
+		return // above the mount
+	}
+	on := readFields(filepath.Join(parent, "cgroup.subtree_control"))
+	var wanted []string
+	for _, c := range []string{"cpu", "memory", "pids", "cpuset"} {
+		if !slices.Contains(on, c) {
+			wanted = append(wanted, c)
+		}
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	g.enable(parent)
+	have = readFields(filepath.Join(parent, "cgroup.controllers"))
+	for _, c := range wanted {
+		if slices.Contains(have, c) {
+			// refused where processes live in parent: seen when the limit is set
+			_ = write(parent, "cgroup.subtree_control", "+"+c)
+		}
+	}
+}
+
+// fillCpuset gives a new v1 cpuset its parent's CPUs and memory nodes: an empty one takes
+// no process.
+func (g *Group) fillCpuset(dir string) {
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		own, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil || strings.TrimSpace(string(own)) != "" {
+			continue
+		}
+		parents, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
+		if err == nil {
+			err = write(dir, file, strings.TrimSpace(string(parents)))
+		}
+		if err != nil {
+			g.miss("cgroup cpuset", err)
+		}
+	}
+}
+
+// Directory opens the v2 directory for clone3(2)'s CLONE_INTO_CGROUP; nil where there is
+// none.
+func (g *Group) Directory() (*os.File, error) {
+	if g.unified == "" {
+		return nil, nil
+	}
+	return os.OpenFile(g.unified, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+}
+
+// EnterThread moves the calling thread, and with it whatever it starts from now on, into
+// the v1 cgroups. The goroutine must be locked to its thread, and stay so.
+func (g *Group) EnterThread() error {
+	var errs []error
+	for _, controller := range sortedKeys(g.legacy) {
+		errs = append(errs, write(g.legacy[controller], "tasks", "0"))
+	}
+	return errors.Join(errs...)
+}
+
+// LeaveThread moves the calling thread out of the v1 cgroups again, to their parents, so
+// that they can be removed.
+func (g *Group) LeaveThread() error {
+	var errs []error
+	for _, controller := range sortedKeys(g.legacy) {
+		errs = append(errs, write(filepath.Dir(g.legacy[controller]), "tasks", "0"))
+	}
+	return errors.Join(errs...)
+}
+
+// Adopt moves a process into the v2 cgroup, for kernels without CLONE_INTO_CGROUP.
+func (g *Group) Adopt(pid int) error {
+	if g.unified == "" {
+		return nil
+	}
+	return write(g.unified, "cgroup.procs", fmt.Sprint(pid))
+}
+
+// Enter moves this whole process into dirs.
+func Enter(dirs []string) error {
+	var errs []error
+	for _, dir := range dirs {
+		err := os.MkdirAll(dir, 0o755)
+		if err == nil {
+			err = write(dir, "cgroup.procs", "0")
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// removeFor is how long Remove waits for the last process to be gone.
+const removeFor = 2 * time.Second
+
+// Remove removes the directories; nothing may live in them any more (see Kill).
+func (g *Group) Remove() error {
+	return Remove(Spec{Unified: g.unified, Legacy: g.legacy})
+}
+
+// Remove removes a task's directories, and what the task has made below them.
+func Remove(s Spec) error {
+	dirs := []string{s.Unified}
+	for _, controller := range sortedKeys(s.Legacy) {
+		dirs = append(dirs, s.Legacy[controller])
+	}
+	deadline := time.Now().Add(removeFor)
+	var errs []error
+	for _, dir := range dirs {
+		if dir != "" {
+			errs = append(errs, removeTree(dir, deadline))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeTree removes dir, deepest first. A cgroup stays busy for some milliseconds after
+// its last process has been reaped.
+func removeTree(dir string, deadline time.Time) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot remove cgroup: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := removeTree(filepath.Join(dir, e.Name()), deadline); err != nil {
+				return err
+			}
+		}
+	}
+	for {
+		err := syscall.Rmdir(dir)
+		if err == nil || errors.Is(err, syscall.ENOENT) {
+			return nil
+		}
+		if !errors.Is(err, syscall.EBUSY) || time.Now().After(deadline) {
+			return fmt.Errorf("cannot remove cgroup %q: %w", dir, err)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}

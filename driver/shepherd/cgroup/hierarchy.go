@@ -1,0 +1,120 @@
+package cgroup
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Mode is how a machine mounts its cgroups.
+type Mode string
+
+const (
+	None   Mode = ""       // not at all
+	V1     Mode = "v1"     // a hierarchy per controller
+	V2     Mode = "v2"     // one hierarchy
+	Hybrid Mode = "hybrid" // controllers in v1, and a v2 hierarchy beside them
+)
+
+// Freezer kinds, as Hierarchy.Freezer tells them.
+const (
+	FreezerV2 = "v2"
+	FreezerV1 = "v1"
+)
+
+// Hierarchy is what a machine has mounted.
+type Hierarchy struct {
+	Mode    Mode
+	Unified string            // mount point of cgroup v2, "" for none
+	Legacy  map[string]string // mount points of v1 by controller
+}
+
+// Detect reads which cgroups are mounted.
+func Detect() (Hierarchy, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return Hierarchy{}, fmt.Errorf("cannot detect cgroups: %w", err)
+	}
+	defer f.Close()
+	return parseMounts(f)
+}
+
+// parseMounts reads proc_pid_mountinfo(5). Of several mounts the first counts.
+func parseMounts(r io.Reader) (Hierarchy, error) {
+	h := Hierarchy{Legacy: map[string]string{}}
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		sep := slices.Index(fields, "-")
+		if sep < 6 || len(fields) < sep+4 {
+			continue
+		}
+		h.add(fields[4], fields[sep+1], fields[sep+3])
+	}
+	if err := lines.Err(); err != nil {
+		return Hierarchy{}, fmt.Errorf("cannot detect cgroups: %w", err)
+	}
+	h.Mode = h.mode()
+	return h, nil
+}
+
+func (h *Hierarchy) add(point, fstype, options string) {
+	switch fstype {
+	case "cgroup2":
+		if h.Unified == "" {
+			h.Unified = point
+		}
+	case "cgroup":
+		for name := range strings.SplitSeq(options, ",") {
+			if slices.Contains(controllers, name) && h.Legacy[name] == "" {
+				h.Legacy[name] = point
+			}
+		}
+	}
+}
+
+// controllers are the v1 controllers that are of use here.
+var controllers = []string{"cpu", "cpuacct", "memory", "freezer", "pids", "cpuset"}
+
+func (h *Hierarchy) mode() Mode {
+	switch {
+	case h.Unified != "" && len(h.Legacy) > 0:
+		return Hybrid
+	case h.Unified != "":
+		return V2
+	case len(h.Legacy) > 0:
+		return V1
+	}
+	return None
+}
+
+// Freezer is the kind of freezer that a task placed by Place would have, "" for none.
+func (h Hierarchy) Freezer() string {
+	switch {
+	case h.Unified != "":
+		return FreezerV2
+	case h.Legacy["freezer"] != "":
+		return FreezerV1
+	}
+	return ""
+}
+
+// Place names directories of our own for a task: <mount>/doze/<name>. name must be one path
+// element. Limits are the caller's to set.
+func (h Hierarchy) Place(name string) Spec {
+	s := Spec{Legacy: map[string]string{}}
+	if h.Unified != "" {
+		s.Unified = filepath.Join(h.Unified, "doze", name)
+	}
+	for controller, mount := range h.Legacy {
+		if controller == "freezer" && s.Unified != "" {
+			continue
+		}
+		s.Legacy[controller] = filepath.Join(mount, "doze", name)
+	}
+	return s
+}

@@ -1,0 +1,205 @@
+package shepherd
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"doze/driver/shepherd/cgroup"
+	"doze/healthgate"
+	"doze/idle"
+)
+
+// newTask makes the task with everything that it needs to be started. An error is the
+// task's own.
+func newTask(ctx context.Context, spec Spec, log *slog.Logger) (*task, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	t := &task{
+		spec:    spec.withDefaults(),
+		cgroups: cgroup.Open(spec.Cgroup),
+		port:    noPort{},
+		journal: newJournal(),
+		log:     log,
+		ops:     make(chan struct{}, 1),
+		changed: make(chan struct{}),
+		ended:   make(chan struct{}),
+		depth:   idle.Park,
+	}
+	t.unlock()
+	var cred *syscall.Credential
+	var err error
+	if os.Geteuid() == 0 {
+		if cred, err = account(spec.User); err != nil {
+			return nil, err
+		}
+	}
+	if _, err = t.spec.find(spec.Command); err != nil {
+		return nil, err
+	}
+	if t.spawner, err = newSpawner(t.cgroups, cred); err != nil {
+		return nil, err
+	}
+	if err := t.openLogs(ctx); err != nil {
+		return nil, err
+	}
+	return t, t.openPort()
+}
+
+func (t *task) openLogs(ctx context.Context) error {
+	for i, path := range []string{t.spec.Stdout, t.spec.Stderr} {
+		var err error
+		if t.logs[i], err = openLog(ctx, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *task) closeLogs() error {
+	return errors.Join(t.logs[0].Close(), t.logs[1].Close())
+}
+
+func (t *task) openPort() error {
+	if t.spec.Listen == "" {
+		return nil
+	}
+	if t.spec.Activation == Socket {
+		p, err := newSocketPort(&t.spec)
+		if err != nil {
+			return err
+		}
+		p.log, p.still = t.log, t.sleeps
+		t.port = p
+		return nil
+	}
+	p, err := newRelayPort(&t.spec)
+	if err != nil {
+		return err
+	}
+	p.log, p.lives = t.log, t
+	t.port = p
+	return nil
+}
+
+// missing says what the machine refused.
+func (t *task) missing() []string {
+	missing := slices.Concat(t.cgroups.Missing(), t.spawner.missing)
+	if t.cgroups.Freezer() == "" {
+		missing = append(missing, "freezer: "+cgroup.ErrNoFreezer.Error())
+	}
+	return missing
+}
+
+// begin starts the application, unless it is born parked, and puts it under the loop's
+// care, which begins with hold.
+func (t *task) begin(context.Context) error {
+	t.loop = idle.NewLoop(idle.Config{MaxWakes: 1, OnTransition: t.onTransition, Log: t.log})
+	observed := idle.Observation{Cause: "born parked", Depth: idle.Park}
+	var app *application
+	if !t.spec.OnDemand {
+		var err error
+		if app, err = t.start(); err != nil {
+			return err
+		}
+		observed = idle.Observation{Count: 1, Cause: "started"}
+	}
+	group, err := t.loop.Add(idle.GroupConfig{
+		ID:       idle.GroupID{Job: t.spec.TaskID},
+		Policy:   t.spec.policy(t.cgroups.Freezer() != ""),
+		Gate:     healthgate.GateConfig{Probe: t.prober(), Log: t.log},
+		Workload: t,
+		Observed: observed,
+		Activity: func() (int64, time.Time, bool) { return t.port.activity() },
+	})
+	if err != nil {
+		return err
+	}
+	t.adopt(group)
+	if app == nil {
+		return t.port.asleep()
+	}
+	group.SetTargets([]healthgate.Target{{ID: t.spec.TaskID, Addr: app.addr}})
+	return nil
+}
+
+// adopt tells everybody who needs it which group the task is.
+func (t *task) adopt(group *idle.Group) {
+	t.mu.Lock()
+	t.group = group
+	ended := t.exit != nil
+	t.mu.Unlock()
+	if ended { // it ended before there was a group
+		t.loop.Remove(group.ID())
+	}
+	switch p := t.port.(type) {
+	case *relayPort:
+		p.group = group
+	case *socketPort:
+		p.group = group
+	}
+}
+
+// hold runs everything until ctx ends, and returns when all of it has.
+func (t *task) hold(ctx context.Context, calls *server) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var parts sync.WaitGroup
+	errs := make([]error, 4)
+	for i, part := range []func(context.Context) error{
+		t.loop.Run, t.port.serve, t.watchPressure, calls.serve,
+	} {
+		parts.Go(func() { errs[i] = part(ctx) })
+	}
+	parts.Wait()
+	return errors.Join(append(errs, t.spawner.killAll())...)
+}
+
+// onTransition writes down what an operator wants to know.
+func (t *task) onTransition(tr idle.Transition) {
+	e := Event{Details: map[string]string{"cause": tr.Cause}}
+	switch {
+	case tr.Err != "":
+		e.Kind, e.Message = EventFailed, tr.Cause+": "+tr.Err
+	case tr.To == idle.Ready && tr.From != idle.Draining:
+		t.readyOnce.Store(true)
+		e.Kind, e.Message = EventReady, "ready: "+tr.Cause
+		if tr.Wake != nil {
+			e.Message = "ready after " + tr.Wake.Ready.Sub(tr.Wake.Started).String()
+			e.Details["cause"] = tr.Wake.Cause
+		}
+	case tr.To == idle.Asleep && tr.Depth == idle.Freeze:
+		e.Kind, e.Message = EventFrozen, "frozen: "+tr.Cause
+	case tr.To == idle.Asleep && tr.Depth == idle.Park:
+		e.Kind, e.Message = EventParked, "parked: "+tr.Cause
+	}
+	if e.Kind != "" {
+		t.journal.add(tr.At, e)
+	}
+	t.change(func() {})
+}
+
+// sleeps reports whether the process stands still or is parked.
+func (t *task) sleeps() bool {
+	_, depth, _ := t.look()
+	return depth != idle.Awake
+}
+
+// answers implements lives.
+func (t *task) answers() (now, well bool) {
+	switch t.group.Status().State {
+	case idle.Ready, idle.Draining:
+		return true, false
+	case idle.Asleep, idle.Sleeping:
+		return false, true
+	case idle.Waking:
+		return false, t.readyOnce.Load() || t.spec.OnDemand
+	}
+	return false, false
+}

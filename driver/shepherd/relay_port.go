@@ -1,0 +1,326 @@
+package shepherd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"doze/driver/shepherd/relay"
+	"doze/healthgate"
+	"doze/idle"
+)
+
+const (
+	// maxConns bounds the connections of a task; what comes after waits in the kernel's queue.
+	maxConns = 16 << 10
+	// unclearAfter is how long a client may take to say whether it asks for a shielded path.
+	unclearAfter = time.Second
+	// shieldedWithin bounds a shielded request that is passed on.
+	shieldedWithin = 10 * time.Second
+)
+
+// relayPort listens itself and passes connections on to the application's private port.
+type relayPort struct {
+	listener *net.TCPListener
+	shield   relay.Shield
+	timeout  time.Duration // of a wake
+	log      *slog.Logger
+	lives    lives // set before serve
+	group    *idle.Group
+
+	shielded atomic.Int64 // requests for shielded paths that are being passed on
+	mu       sync.Mutex
+	pairs    map[*relay.Pair]struct{}
+}
+
+// lives tells how the application is, for shielded requests.
+type lives interface {
+	// answers reports whether a request may be passed on to the application now and, where
+	// it may not, whether it is well: asleep, or waking after it has been ready.
+	answers() (now, well bool)
+}
+
+func newRelayPort(s *Spec) (*relayPort, error) {
+	l, err := listen(s.Listen)
+	if err != nil {
+		return nil, err
+	}
+	return &relayPort{
+		listener: l,
+		shield:   relay.NewShield(s.Shield),
+		timeout:  s.WakeTimeout,
+		pairs:    map[*relay.Pair]struct{}{},
+	}, nil
+}
+
+func listen(addr string) (*net.TCPListener, error) {
+	var config net.ListenConfig
+	config.SetMultipathTCP(false) // neither splice(2) nor sock_diag(7) know it as TCP
+	l, err := config.Listen(context.Background(), "tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("cannot listen on %s: the port is in use by another process", addr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen: %w", err)
+	}
+	return l.(*net.TCPListener), nil
+}
+
+func (p *relayPort) addr() string { return p.listener.Addr().String() }
+func (p *relayPort) close()       { _ = p.listener.Close() } // twice at worst
+
+func (p *relayPort) awake() error { return nil }
+
+// asleep has the connections that stayed open watched: their next byte wakes.
+func (p *relayPort) asleep() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for pair := range p.pairs {
+		_ = pair.Interrupt() // a closed one needs no waking
+	}
+	return nil
+}
+
+func (p *relayPort) activity() (int64, time.Time, bool) {
+	return p.shielded.Load(), time.Time{}, true
+}
+
+func (p *relayPort) busy() bool { return p.shielded.Load() > 0 }
+
+func (p *relayPort) open() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int64(len(p.pairs))
+}
+
+// give finds a free port on the loopback address.
+func (p *relayPort) give() (portGift, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return portGift{}, fmt.Errorf("cannot find a private port: %w", err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		return portGift{}, fmt.Errorf("cannot find a private port: %w", err)
+	}
+	return portGift{port: port, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}, nil
+}
+
+func (p *relayPort) serve(ctx context.Context) error {
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, p.cut)()
+	places := make(chan struct{}, maxConns)
+	for {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		conn, err := p.listener.AcceptTCP()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case err != nil: // out of descriptors: what is open will end
+			p.log.Warn("cannot accept", "err", err)
+			<-places
+			if !pause(ctx, 100*time.Millisecond) {
+				return nil
+			}
+			continue
+		}
+		conns.Go(func() {
+			p.take(ctx, conn)
+			<-places
+		})
+	}
+}
+
+// cut ends everything that is open.
+func (p *relayPort) cut() {
+	p.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for pair := range p.pairs {
+		_ = pair.Client.Close() // ends Join, which closes both
+		_ = pair.App.Close()
+	}
+}
+
+// take carries one connection from its arrival to its end.
+func (p *relayPort) take(ctx context.Context, conn *net.TCPConn) {
+	var head []byte
+	if p.shield.Any() {
+		var class relay.Class
+		head, class = p.peek(conn)
+		switch {
+		case class == relay.Shielded:
+			p.answerShielded(conn, head)
+			return
+		case class == relay.Incomplete: // it left without a word
+			_ = conn.Close() // nothing was sent that could get lost
+			return
+		}
+	}
+	app, err := p.reach(ctx, conn)
+	if err != nil {
+		p.log.Info("connection refused", "from", conn.RemoteAddr(), "err", err)
+		_ = conn.SetLinger(0) // a reset says that nobody took it
+		_ = conn.Close()
+		p.group.Release()
+		return
+	}
+	defer p.group.Release()
+	p.pass(&relay.Pair{Client: conn, App: app, Head: head, Woken: func() { p.wake(ctx) }})
+}
+
+func (p *relayPort) pass(pair *relay.Pair) {
+	p.mu.Lock()
+	p.pairs[pair] = struct{}{}
+	p.mu.Unlock()
+	pair.Join()
+	p.mu.Lock()
+	delete(p.pairs, pair)
+	p.mu.Unlock()
+}
+
+// wake is for a client that sends again to an application put to sleep under it.
+func (p *relayPort) wake(ctx context.Context) {
+	if err := p.group.Wake(ctx, "data on an open connection"); err != nil {
+		p.log.Info("cannot wake", "err", err)
+	}
+}
+
+// reach takes a lease, which the caller gives back, waits until the application is ready
+// and connects to it. Until then nothing has been sent, so a refused connection goes back
+// to the gate.
+func (p *relayPort) reach(ctx context.Context, conn *net.TCPConn) (*net.TCPConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	ready := p.group.Acquire()
+	for {
+		if !ready {
+			cause := "connection from " + conn.RemoteAddr().String()
+			if err := p.group.Await(ctx, cause); err != nil {
+				return nil, err
+			}
+		}
+		if m := p.group.Gate().Pick(); m != nil {
+			app, err := dialApp(ctx, "tcp", m.Addr)
+			if err == nil {
+				return app.(*net.TCPConn), nil
+			}
+			p.group.Gate().Report(m, fmt.Errorf("%w: %w", healthgate.ErrDial, err))
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		ready = false
+	}
+}
+
+// dialApp connects to an application's port on the IPv4 loopback address or, for one that
+// listens there only, on the IPv6 one.
+func dialApp(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, addr)
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return conn, err
+	}
+	_, port, splitErr := net.SplitHostPort(addr)
+	if splitErr != nil {
+		return nil, err
+	}
+	if conn, err6 := d.DialContext(ctx, network, net.JoinHostPort("::1", port)); err6 == nil {
+		return conn, nil
+	}
+	return nil, err
+}
+
+// peek reads the first bytes of a connection, until it is clear what they are. Nothing but
+// an end at once is Incomplete.
+func (p *relayPort) peek(conn *net.TCPConn) ([]byte, relay.Class) {
+	_ = conn.SetReadDeadline(time.Now().Add(unclearAfter)) // a closed one fails to be read
+	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
+	head := make([]byte, 0, 512)
+	for {
+		if len(head) == cap(head) {
+			head = append(head, 0)[:len(head)]
+		}
+		n, err := conn.Read(head[len(head):cap(head)])
+		head = head[:len(head)+n]
+		class := relay.Incomplete
+		if n > 0 {
+			class = p.shield.Classify(head)
+		}
+		switch {
+		case class != relay.Incomplete:
+			return head, class
+		case err != nil && len(head) == 0 && !errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, relay.Incomplete
+		case err != nil:
+			return head, relay.Other
+		}
+	}
+}
+
+// answerShielded answers a request for a shielded path: the application itself where it is
+// awake, uncounted, else the shepherd.
+func (p *relayPort) answerShielded(conn *net.TCPConn, request []byte) {
+	defer conn.Close()
+	p.shielded.Add(1) // before the look: a freeze after it sees that somebody waits
+	defer p.shielded.Add(-1)
+	now, well := p.lives.answers()
+	_ = conn.SetDeadline(time.Now().Add(shieldedWithin)) // a closed one fails below
+	if m := p.group.Gate().Pick(); now && m != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), shieldedWithin)
+		defer cancel()
+		if app, err := dialApp(ctx, "tcp", m.Addr); err == nil {
+			_ = app.SetDeadline(time.Now().Add(shieldedWithin))
+			pair := relay.Pair{Client: conn, App: app.(*net.TCPConn), Head: relay.Once(request)}
+			pair.Join()
+			return
+		}
+		well = false
+	}
+	if _, err := conn.Write(relay.Answer(well)); err == nil {
+		linger(conn)
+	}
+}
+
+// linger lets the client have the answer before the connection goes: closing one with
+// unread bytes resets it.
+func linger(conn *net.TCPConn) {
+	if conn.CloseWrite() != nil {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	var rest [512]byte
+	for {
+		if _, err := conn.Read(rest[:]); err != nil {
+			return
+		}
+	}
+}
+
+// pause waits, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

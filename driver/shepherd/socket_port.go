@@ -1,0 +1,264 @@
+package shepherd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"doze/driver/shepherd/sockdiag"
+	"doze/driver/shepherd/watch"
+	"doze/idle"
+
+	"golang.org/x/sys/unix"
+)
+
+// socketPort holds a listening socket that the application accepts from itself. It looks at
+// the socket only while the task sleeps, and learns of its use from the kernel.
+type socketPort struct {
+	socket  *os.File // the listening socket, blocking, as the application expects it
+	at      netip.AddrPort
+	watch   *watch.Watch
+	ended   *sockdiag.Ended
+	timeout time.Duration // of a wake
+	every   time.Duration // how exactly the end of a connection is dated
+	log     *slog.Logger
+	group   *idle.Group // set before serve
+	still   func() bool // whether the task still sleeps; set before serve
+
+	last   atomic.Int64 // Unix nanoseconds of the last end of a connection; 0: none
+	probes probePorts
+}
+
+func newSocketPort(s *Spec) (*socketPort, error) {
+	l, err := listen(s.Listen)
+	if err != nil {
+		return nil, err
+	}
+	at := l.Addr().(*net.TCPAddr).AddrPort()
+	p := &socketPort{at: at, timeout: s.WakeTimeout, every: dating(s.firstStep())}
+	p.socket, err = detach(l)
+	if err == nil {
+		p.watch, err = watch.New(int(p.socket.Fd()), unix.EPOLLIN)
+	}
+	if err == nil {
+		p.ended, err = sockdiag.Listen(at.Port())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen: %w", err)
+	}
+	return p, nil
+}
+
+// detach takes the socket out of Go's poller, which would be told of every connection, and
+// makes it block, as applications expect. l is closed.
+func detach(l *net.TCPListener) (*os.File, error) {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	fd := -1
+	var dupErr error
+	err = raw.Control(func(old uintptr) {
+		fd, dupErr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 3)
+	})
+	err = errors.Join(err, dupErr, l.Close())
+	if err == nil {
+		err = unix.SetNonblock(fd, false)
+	}
+	return os.NewFile(uintptr(fd), "listener"), err
+}
+
+// dating is a tenth of the idle time, so that a sleep comes late by that much at most.
+func dating(idleFor time.Duration) time.Duration {
+	return min(max(idleFor/10, 10*time.Millisecond), time.Second)
+}
+
+func (p *socketPort) addr() string { return p.at.String() }
+
+// close closes the shepherd's own descriptor, in case the application's is not closed yet.
+func (p *socketPort) close() {
+	_ = p.watch.Close() // all of them are closed once more at worst
+	_ = p.ended.Close()
+	_ = p.socket.Close()
+}
+
+func (p *socketPort) awake() error  { return ignoreClosed(p.watch.Disarm()) }
+func (p *socketPort) asleep() error { return ignoreClosed(p.watch.Arm()) }
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, os.ErrClosed) {
+		return nil // the task has ended meanwhile
+	}
+	return err
+}
+
+// give hands the socket over. The application is reached like anybody would, at the
+// loopback address where it listens on all.
+func (p *socketPort) give() (portGift, error) {
+	at := p.at
+	if at.Addr().IsUnspecified() {
+		at = netip.AddrPortFrom(netip.IPv6Loopback(), at.Port())
+		if p.at.Addr().Is4() {
+			at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
+		}
+	}
+	return portGift{port: int(at.Port()), addr: at.String(), file: p.socket}, nil
+}
+
+// serve wakes the task for connections and dates the ends of others.
+func (p *socketPort) serve(ctx context.Context) error {
+	defer context.AfterFunc(ctx, p.close)()
+	var dates sync.WaitGroup
+	dates.Go(func() { p.dateEnds(ctx) })
+	defer dates.Wait()
+	defer p.close()
+	for p.watch.Wait() == nil {
+		retry := p.wake(ctx)
+		if retry > 0 && pause(ctx, retry) && p.still() {
+			if err := p.asleep(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wake wakes the task and returns after what time to look at the socket again; 0: the next
+// sleep arms it.
+func (p *socketPort) wake(ctx context.Context) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	defer p.group.Release()
+	if p.group.Acquire() {
+		return 0
+	}
+	err := p.group.Await(ctx, "connection")
+	if err == nil {
+		return 0
+	}
+	if failed, ok := errors.AsType[*idle.FailedError](err); ok {
+		return failed.RetryAfter
+	}
+	return lookAgainAfter
+}
+
+// dateEnds notes when connections end, not more often than it matters.
+func (p *socketPort) dateEnds(ctx context.Context) {
+	for {
+		remote, lost, err := p.ended.Next()
+		if err != nil {
+			return // closed
+		}
+		if !lost && !p.strangers(remote) {
+			continue
+		}
+		p.last.Store(time.Now().UnixNano())
+		if !pause(ctx, p.every) {
+			return
+		}
+	}
+}
+
+// strangers reports whether any of the connections was not one of this process's probes.
+func (p *socketPort) strangers(remote []netip.AddrPort) bool {
+	found := false
+	for _, r := range remote {
+		found = !p.probes.forget(r.Port()) || found
+	}
+	return found
+}
+
+func (p *socketPort) connections() (int64, error) {
+	conns, err := sockdiag.Connections(p.at)
+	if err != nil {
+		return 0, err
+	}
+	var n int64
+	for _, c := range conns {
+		if !p.probes.has(c.Remote.Port()) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (p *socketPort) activity() (int64, time.Time, bool) {
+	n, err := p.connections()
+	if err != nil {
+		p.log.Warn("cannot tell whether the task is in use", "err", err)
+		return 0, time.Time{}, false
+	}
+	var last time.Time
+	if at := p.last.Load(); at != 0 {
+		last = time.Unix(0, at)
+	}
+	return n, last, true
+}
+
+// busy looks again with every process frozen: what was accepted just before, or waits.
+func (p *socketPort) busy() bool {
+	n, err := p.connections()
+	return err != nil || n > 0
+}
+
+func (p *socketPort) open() int64 {
+	n, _ := p.connections() // for show
+	return n
+}
+
+// dial is what the health gate's probes connect with; it remembers them.
+func (p *socketPort) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, addr)
+	if err == nil {
+		p.probes.add(uint16(conn.LocalAddr().(*net.TCPAddr).Port))
+	}
+	return conn, err
+}
+
+// probePorts are the local ports of recent probes, which are no use of the task.
+type probePorts struct {
+	mu    sync.Mutex
+	ports [64]uint16
+	next  int
+}
+
+func (p *probePorts) add(port uint16) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ports[p.next] = port
+	p.next = (p.next + 1) % len(p.ports)
+}
+
+func (p *probePorts) has(port uint16) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.find(port) >= 0
+}
+
+// forget takes a port out and reports whether it was there.
+func (p *probePorts) forget(port uint16) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := p.find(port)
+	if i >= 0 {
+		p.ports[i] = 0
+	}
+	return i >= 0
+}
+
+func (p *probePorts) find(port uint16) int {
+	for i, known := range p.ports {
+		if known == port {
+			return i
+		}
+	}
+	return -1
+}

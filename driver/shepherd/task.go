@@ -1,0 +1,208 @@
+package shepherd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"doze/driver/shepherd/cgroup"
+	"doze/healthgate"
+	"doze/idle"
+)
+
+const (
+	defaultWakeTimeout = 60 * time.Second
+	defaultStopTimeout = 5 * time.Second
+)
+
+// task is the application under the shepherd: its process, how deep it sleeps, and its end.
+//
+// The loop of package idle decides when; Wake and Sleep, which it calls, and stop are the
+// only ones that change the process, one at a time (ops).
+type task struct {
+	spec    Spec
+	spawner *spawner
+	cgroups *cgroup.Group
+	port    port
+	logs    [2]*os.File
+	journal *journal
+	log     *slog.Logger
+	loop    *idle.Loop
+	group   *idle.Group
+
+	ops       chan struct{} // holds one token while nothing changes the process
+	readyOnce atomic.Bool
+	parkInUse atomic.Bool // a command: park although connections are open
+
+	mu      sync.Mutex
+	app     *application // nil: parked, or it has ended
+	depth   idle.Depth   // of the process, not of the plan
+	exit    *Exit
+	changed chan struct{} // closed and made anew when anything of the above changes
+
+	ended    chan struct{} // closed when exit is set
+	watchers sync.WaitGroup
+}
+
+// application is one life of the application's process.
+type application struct {
+	*process
+	port    int // what it was told to listen on
+	addr    string
+	started time.Time
+	ooms    uint64 // of the cgroup, at its start
+	parking bool   // its end is no exit
+}
+
+func (t *task) lock(ctx context.Context) error {
+	select {
+	case <-t.ops:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t *task) unlock() { t.ops <- struct{}{} }
+
+// change changes what mu guards and tells those who wait for a change.
+func (t *task) change(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f()
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// look returns the process and its depth, and a channel that is closed when they change.
+func (t *task) look() (*application, idle.Depth, <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.app, t.depth, t.changed
+}
+
+// Wake implements idle.Workload: it thaws or starts the application.
+func (t *task) Wake(ctx context.Context, _ healthgate.Generation) error {
+	if err := t.lock(ctx); err != nil {
+		return err
+	}
+	defer t.unlock()
+	app, err := t.up()
+	if err != nil {
+		return err
+	}
+	t.group.SetTargets([]healthgate.Target{{ID: t.spec.TaskID, Addr: app.addr}})
+	return nil
+}
+
+// up has the application's process run. The caller holds ops.
+func (t *task) up() (*application, error) {
+	app, depth, _ := t.look()
+	switch {
+	case t.hasEnded():
+		return nil, ErrExited
+	case app == nil:
+		return t.start()
+	case depth == idle.Awake:
+		return app, nil
+	}
+	if err := t.port.awake(); err != nil {
+		return nil, err
+	}
+	if err := t.cgroups.Thaw(); err != nil {
+		return nil, fmt.Errorf("cannot thaw: %w", err)
+	}
+	t.change(func() { t.depth = idle.Awake })
+	return app, nil
+}
+
+// start starts the application. The caller holds ops.
+func (t *task) start() (*application, error) {
+	if err := t.port.awake(); err != nil {
+		return nil, err
+	}
+	c, app, err := t.prepare()
+	if err != nil {
+		return nil, err
+	}
+	app.ooms = t.cgroups.OOMKills()
+	if app.process, err = t.spawner.start(c); err != nil {
+		return nil, fmt.Errorf("cannot start: %w", err)
+	}
+	app.started = time.Now()
+	t.change(func() { t.app, t.depth = app, idle.Awake })
+	t.watchers.Go(func() { t.watch(app) })
+	t.journal.add(app.started, Event{Kind: EventStarted, Message: "started " + c.path})
+	return app, nil
+}
+
+// watch waits for the process's end.
+func (t *task) watch(app *application) {
+	<-app.ended
+	t.mu.Lock()
+	parked := app.parking
+	t.mu.Unlock()
+	if parked {
+		return // park is waiting for it too, and says so
+	}
+	t.finish(t.exitOf(app))
+}
+
+func (t *task) exitOf(app *application) Exit {
+	e := Exit{At: time.Now()}
+	if app.state.Signaled() {
+		e.Signal = int(app.state.Signal())
+	} else {
+		e.Code = app.state.ExitStatus()
+	}
+	e.OOMKilled = e.Signal == int(syscall.SIGKILL) && t.cgroups.OOMKills() > app.ooms
+	return e
+}
+
+// finish makes the end of the task known, once: what it left behind is killed, its port is
+// closed, whoever waits for it to wake is let go.
+func (t *task) finish(e Exit) {
+	first := false
+	var group *idle.Group // nil: it has ended before it was under anybody's care
+	t.change(func() {
+		if first = t.exit == nil; first {
+			t.app, t.exit = nil, &e
+		}
+		group = t.group
+	})
+	if !first {
+		return
+	}
+	if err := t.spawner.killAll(); err != nil {
+		t.log.Warn("cannot kill what the task has left behind", "err", err)
+	}
+	kind := EventExited
+	if e.OOMKilled {
+		kind = EventOOM
+	}
+	t.log.Info("task has ended", "how", e.String())
+	t.journal.add(e.At, Event{Kind: kind, Message: e.String()})
+	if group != nil {
+		t.loop.Remove(group.ID())
+	}
+	t.port.close()
+	close(t.ended)
+}
+
+func (t *task) hasEnded() bool {
+	select {
+	case <-t.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// errNotReady keeps what has never been ready from being frozen.
+var errNotReady = errors.New("it has not been ready yet")

@@ -1,0 +1,152 @@
+package shepherd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"doze/idle"
+)
+
+// status is a snapshot.
+func (t *task) status(missing []string) Status {
+	g := t.group.Status()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := Status{
+		TaskID: t.spec.TaskID, State: g.State, Depth: t.depth, Since: g.Since,
+		Wakes: g.Wakes, Err: g.Err, InFlight: g.InFlight,
+		Listen: t.port.addr(), Exit: t.exit, Missing: missing,
+	}
+	if t.spec.Activation == Socket {
+		s.InFlight = t.port.open()
+	}
+	if t.app != nil {
+		s.Pid, s.Port, s.Started = t.app.pid, t.app.port, t.app.started
+	}
+	return s
+}
+
+func (t *task) stats() Stats { return t.cgroups.Stats() }
+
+// signal thaws the application first: a frozen process handles none.
+func (t *task) signal(ctx context.Context, sig syscall.Signal) error {
+	app, depth, _ := t.look()
+	if app == nil {
+		return t.noProcess()
+	}
+	if depth != idle.Awake {
+		if err := t.group.Wake(ctx, "signal"); err != nil {
+			return t.goneOr(err)
+		}
+		if err := t.awaitProcess(ctx); err != nil {
+			return err
+		}
+	}
+	if app, _, _ = t.look(); app == nil {
+		return t.noProcess()
+	}
+	return app.signal(sig)
+}
+
+// noProcess says why there is none.
+func (t *task) noProcess() error {
+	if t.hasEnded() {
+		return ErrExited
+	}
+	return errors.New("the task is parked: it has no process")
+}
+
+// goneOr says what idle.ErrGone means here.
+func (t *task) goneOr(err error) error {
+	if errors.Is(err, idle.ErrGone) {
+		return ErrExited
+	}
+	return err
+}
+
+// awaitProcess waits until the application's process runs.
+func (t *task) awaitProcess(ctx context.Context) error {
+	for {
+		app, depth, changed := t.look()
+		if app != nil && depth == idle.Awake {
+			return nil
+		}
+		if s := t.group.Status(); s.State == idle.Failed {
+			return errors.New(s.Err)
+		}
+		select {
+		case <-changed:
+		case <-t.ended:
+			return ErrExited
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// sleepNow puts the task to sleep by command. Relayed connections do not keep it awake:
+// they stay open, and are looked after (see relayPort.asleep).
+func (t *task) sleepNow(ctx context.Context, depth idle.Depth) error {
+	if t.hasEnded() {
+		return ErrExited
+	}
+	if depth == idle.Freeze && t.cgroups.Freezer() == "" {
+		return fmt.Errorf("cannot freeze: %w", t.cgroups.Freeze(ctx))
+	}
+	if depth == idle.Park {
+		t.parkInUse.Store(true)
+		defer t.parkInUse.Store(false)
+	}
+	force := t.spec.Activation != Socket
+	if err := t.group.SleepAt(ctx, depth, "command", force); err != nil {
+		if errors.Is(err, idle.ErrLeased) {
+			return ErrInUse
+		}
+		return t.goneOr(err)
+	}
+	return t.awaitSleep(ctx, depth)
+}
+
+// awaitSleep waits for how a sleep turns out.
+func (t *task) awaitSleep(ctx context.Context, depth idle.Depth) error {
+	for {
+		_, _, changed := t.look()
+		s := t.group.Status()
+		switch {
+		case s.State == idle.Asleep && s.Depth >= depth:
+			return nil
+		case s.State != idle.Sleeping && s.State != idle.Draining && s.Err != "":
+			return errors.New(s.Err)
+		case s.State == idle.Waking || s.State == idle.Ready || s.State == idle.Asleep:
+			return errors.New("it was woken again meanwhile")
+		}
+		select {
+		case <-changed:
+		case <-t.ended:
+			return ErrExited
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// wakeNow wakes the task by command and waits until it is ready.
+func (t *task) wakeNow(ctx context.Context) error {
+	if t.hasEnded() {
+		return ErrExited
+	}
+	defer t.group.Release()
+	if t.group.Acquire() {
+		return nil
+	}
+	if err := t.group.Wake(ctx, "command"); err != nil {
+		return t.goneOr(err)
+	}
+	err := t.group.Await(ctx, "command")
+	if failed, ok := errors.AsType[*idle.FailedError](err); ok {
+		return errors.New(failed.Reason)
+	}
+	return t.goneOr(err)
+}

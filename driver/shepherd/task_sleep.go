@@ -1,0 +1,155 @@
+package shepherd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"doze/healthgate"
+	"doze/idle"
+)
+
+// lookAgainAfter is how long a sleep is put off that a connection got in the way of.
+const lookAgainAfter = time.Second
+
+// Sleep implements idle.Workload: it freezes or parks the application.
+func (t *task) Sleep(ctx context.Context, _ healthgate.Generation, depth idle.Depth) error {
+	if err := t.lock(ctx); err != nil {
+		return err
+	}
+	defer t.unlock()
+	app, now, _ := t.look()
+	switch {
+	case t.hasEnded():
+		return ErrExited
+	case now >= depth:
+		return t.port.asleep()
+	case depth == idle.Freeze:
+		return t.freeze(ctx)
+	case depth == idle.Park:
+		return t.park(ctx, app, now)
+	}
+	return fmt.Errorf("cannot sleep as deep as %s", depth)
+}
+
+// freeze stops the application where it stands. What came in between the decision and the
+// freeze is looked for once all stand still: nobody is left waiting for a frozen process.
+func (t *task) freeze(ctx context.Context) error {
+	if !t.readyOnce.Load() {
+		return &idle.NotNowError{Reason: errNotReady.Error(), After: t.spec.firstStep()}
+	}
+	if err := t.cgroups.Freeze(ctx); err != nil {
+		return err
+	}
+	if t.port.busy() {
+		err := &idle.NotNowError{Reason: "a connection came in", After: lookAgainAfter}
+		return errors.Join(err, t.cgroups.Thaw())
+	}
+	t.change(func() { t.depth = idle.Freeze })
+	return t.port.asleep()
+}
+
+// park ends the application's process and keeps all else.
+func (t *task) park(ctx context.Context, app *application, now idle.Depth) error {
+	if now == idle.Freeze && t.port.open() > 0 && !t.parkInUse.Load() {
+		return &idle.NotNowError{Reason: ErrInUse.Error(), After: t.spec.ParkAfter}
+	}
+	if app == nil {
+		t.change(func() { t.depth = idle.Park })
+		return t.port.asleep()
+	}
+	t.mu.Lock()
+	app.parking = true
+	t.mu.Unlock()
+	if err := t.end(ctx, app, ending{t.spec.StopSignal, t.spec.StopTimeout}); err != nil {
+		return err
+	}
+	t.change(func() { t.app, t.depth = nil, idle.Park })
+	return t.port.asleep()
+}
+
+// ending is how an application is ended.
+type ending struct {
+	signal  string
+	timeout time.Duration // negative: killed at once
+}
+
+// end thaws the process, tells it to end, and kills it with all that it started when it has
+// not done so in time. Only when ctx is over before even that has helped is it an error.
+func (t *task) end(ctx context.Context, app *application, how ending) error {
+	sig, err := parseSignal(how.signal, syscall.SIGTERM)
+	if err != nil {
+		return err
+	}
+	if err := t.cgroups.Thaw(); err != nil {
+		t.log.Warn("cannot thaw before the end", "err", err)
+	}
+	if how.timeout >= 0 {
+		t.tell(ctx, app, sig, how.timeout)
+	}
+	err = t.spawner.killAll()
+	select {
+	case <-app.ended:
+		return nil
+	case <-time.After(killedWithin):
+		return errors.Join(fmt.Errorf("process %d survives SIGKILL", app.pid), err)
+	}
+}
+
+// killedWithin is how long the kernel may take to end a process that was killed.
+const killedWithin = 10 * time.Second
+
+// tell sends the signal and waits for the end, or for the time to be up.
+func (t *task) tell(ctx context.Context, app *application, sig syscall.Signal, wait time.Duration) {
+	if wait == 0 {
+		wait = defaultStopTimeout
+	}
+	if err := app.signal(sig); err != nil {
+		return
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-app.ended:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// stop ends the task for good.
+func (t *task) stop(ctx context.Context, how ending) error {
+	t.loop.Remove(t.group.ID()) // from here on nobody else wakes it or puts it to sleep
+	if err := t.lock(ctx); err != nil {
+		return err
+	}
+	defer t.unlock()
+	app, _, _ := t.look()
+	switch {
+	case t.hasEnded():
+		return nil
+	case app == nil:
+		t.finish(Exit{At: time.Now()})
+		return nil
+	}
+	if how.signal == "" {
+		how.signal = t.spec.StopSignal
+	}
+	if how.timeout == 0 {
+		how.timeout = t.spec.StopTimeout
+	}
+	if err := t.end(ctx, app, how); err != nil {
+		return err
+	}
+	<-t.ended
+	return nil
+}
+
+// firstStep is after how long of idleness the task first sleeps.
+func (s *Spec) firstStep() time.Duration {
+	if s.FreezeAfter > 0 {
+		return s.FreezeAfter
+	}
+	return max(s.ParkAfter, lookAgainAfter)
+}
