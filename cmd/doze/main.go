@@ -1,5 +1,6 @@
 // Command doze puts idle Nomad job groups to sleep and wakes them on request. Each verb
-// has a file of its own; run `doze` for their list.
+// has a file of its own; run `doze` for their list. Started by a Nomad agent it serves the
+// task driver; started by the driver it is the shepherd of one task.
 package main
 
 import (
@@ -7,6 +8,9 @@ import (
 	"os"
 
 	"github.com/hashicorp/cli"
+
+	"doze/driver"
+	"doze/driver/shepherd"
 )
 
 // version is set by the linker; see GNUmakefile.
@@ -26,6 +30,12 @@ type terminal struct {
 }
 
 func main() {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == "shepherd":
+		os.Exit(shepherd.Main())
+	case driver.IsPlugin():
+		os.Exit(driver.Main(buildVersion()))
+	}
 	os.Exit(run(os.Args[1:], terminal{os.Stdout, os.Stderr, os.LookupEnv}))
 }
 
