@@ -30,7 +30,7 @@ type Config struct {
 // Driver implements drivers.Driver and everything optional but making networks. Its methods
 // may be called at any time, also for tasks that it does not know.
 type Driver struct {
-	drivers.Events
+	drivers.EventLog
 	version string
 	flock   Flock
 	log     hclog.Logger
@@ -40,6 +40,19 @@ type Driver struct {
 	agent AgentConfig
 	clock float64 // MHz of one core, for stats; 0: not known
 }
+
+// What Nomad asks for only where a driver has it.
+var (
+	_ base.Configurable   = (*Driver)(nil)
+	_ drivers.Driver      = (*Driver)(nil)
+	_ drivers.Initializer = (*Driver)(nil)
+	_ drivers.Shutdowner  = (*Driver)(nil)
+	_ drivers.Signaler    = (*Driver)(nil)
+	_ drivers.Executor    = (*Driver)(nil)
+	_ drivers.StatsSource = (*Driver)(nil)
+	_ drivers.EventSource = (*Driver)(nil)
+	_ drivers.Inspector   = (*Driver)(nil)
+)
 
 // New returns a driver. It has no side effects.
 func New(cfg Config) *Driver {

@@ -200,6 +200,9 @@ func TestDriver_shepherdDies_isTheTasksFailure(t *testing.T) {
 				t.Errorf("a task without a shepherd: %v", err)
 			}
 		}
+		if len(flock.swept) == 0 || flock.swept[0] != d.dirOf(task.ID) {
+			t.Errorf("what was left of it was not ended: %q", flock.swept)
+		}
 	})
 }
 
@@ -231,7 +234,7 @@ func TestDriver_stopBySignalThatIsNone_stopsAllTheSame(t *testing.T) {
 		if err := d.Stop(t.Context(), task.ID, drivers.StopRequest{Signal: "SIGFOO"}); err != nil {
 			t.Error(err)
 		}
-		if got := flock.only().calls; !slices.Equal(got, []string{"stop 0s "}) {
+		if got := flock.only().calls; !slices.Equal(got, []string{"stop -1ns "}) {
 			t.Errorf("the shepherd was told %q", got)
 		}
 	})
@@ -336,7 +339,7 @@ func TestDriver_events_reachNomadInItsTerms(t *testing.T) {
 			Details: map[string]string{"idle": "30s"}, Suppressed: 4}
 		ctx, done := context.WithCancel(t.Context())
 		var got drivers.Event
-		err := d.Events.Events(ctx, func(e drivers.Event) error { got = e; done(); return nil })
+		err := d.Events(ctx, func(e drivers.Event) error { got = e; done(); return nil })
 		if !errors.Is(err, context.Canceled) || got.Message != "frozen after 30s" ||
 			got.TaskID != "alloc/web/1" || got.AllocID != "alloc" || got.TaskName != "web" ||
 			got.Details["idle"] != "30s" || got.Details["suppressed"] != "4" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"doze/driver/shepherd"
+	"doze/driver/shepherd/cgroup"
 	"doze/idle"
 )
 
@@ -19,6 +20,7 @@ type fakeFlock struct {
 	byDir    map[string]*fakeShepherd
 	launches int
 	refuse   error // of Launch
+	swept    []string
 }
 
 func (f *fakeFlock) Launch(_ context.Context, dir string, s shepherd.Spec) (Shepherd, error) {
@@ -48,6 +50,13 @@ func (f *fakeFlock) Connect(_ context.Context, dir string) (Shepherd, error) {
 		return dog, nil
 	}
 	return nil, shepherd.ErrGone
+}
+
+func (f *fakeFlock) Sweep(dir string, _ cgroup.Spec) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.swept = append(f.swept, dir)
+	return nil
 }
 
 // only is the one shepherd there is; nil: there is none.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"doze/driver/shepherd"
+	"doze/driver/shepherd/cgroup"
 	"doze/idle"
 )
 
@@ -16,6 +17,8 @@ type Flock interface {
 	Launch(ctx context.Context, dir string, spec shepherd.Spec) (Shepherd, error)
 	// Connect finds the shepherd of a directory; shepherd.ErrGone: there is none.
 	Connect(ctx context.Context, dir string) (Shepherd, error)
+	// Sweep ends and removes what a shepherd that is gone has left.
+	Sweep(dir string, groups cgroup.Spec) error
 }
 
 // Shepherd is what the driver asks of a task's shepherd; a *shepherd.Client is one.
@@ -42,4 +45,8 @@ func (shepherds) Launch(ctx context.Context, dir string, spec shepherd.Spec) (Sh
 
 func (shepherds) Connect(ctx context.Context, dir string) (Shepherd, error) {
 	return shepherd.Connect(ctx, dir)
+}
+
+func (shepherds) Sweep(dir string, groups cgroup.Spec) error {
+	return shepherd.Sweep(dir, groups)
 }

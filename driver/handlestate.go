@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
+
+	"doze/driver/shepherd/cgroup"
 )
 
 // stateVersion is the version of handleState that is written. A field may be added without
@@ -23,6 +25,14 @@ type handleState struct {
 	TaskName  string    `json:"task_name"`
 	Dir       string    `json:"dir"` // the shepherd's
 	StartedAt time.Time `json:"started_at"`
+	// Where the task's processes are, should the shepherd be gone and they not.
+	Unified string            `json:"cgroup_unified,omitempty"`
+	Legacy  map[string]string `json:"cgroup_legacy,omitempty"`
+}
+
+// groups are the task's cgroups.
+func (s handleState) groups() cgroup.Spec {
+	return cgroup.Spec{Unified: s.Unified, Legacy: s.Legacy}
 }
 
 // encode returns the state as Nomad keeps it.

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,8 @@ func goldenState() handleState {
 		TaskName:  "web",
 		Dir:       "/run/doze/5d41402abc4b2a76b971",
 		StartedAt: time.Date(2026, 11, 29, 21, 20, 16, 500_000_000, time.UTC),
+		Unified:   "/sys/fs/cgroup/unified/doze/5d41402abc4b2a76b971",
+		Legacy:    map[string]string{"cpu": "/sys/fs/cgroup/cpu/doze/5d41402abc4b2a76b971"},
 	}
 }
 
@@ -58,7 +61,7 @@ func TestHandleState_everyVersionEverWritten_isReadable(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
-		if got != goldenState() {
+		if !reflect.DeepEqual(got, goldenState()) {
 			t.Errorf("%s reads %+v, not %+v", path, got, goldenState())
 		}
 	}
@@ -94,7 +97,7 @@ func FuzzHandleState_anyBytes_neverPanicsAndReadsBack(f *testing.F) {
 			t.Skip("a time that JSON cannot hold")
 		}
 		back, err := decodeState(again)
-		if err != nil || back != state {
+		if err != nil || !reflect.DeepEqual(back, state) {
 			t.Errorf("%+v reads back as %+v, %v", state, back, err)
 		}
 	})

@@ -29,6 +29,7 @@ func probeSchema() hclspec.Spec {
 		"headers":  hclspec.BlockAttrs{Type: "string"},
 		"tls":      hclspec.Attr{Type: "bool"},
 		"service":  text,
+		"command":  hclspec.Attr{Type: "list(string)"},
 		"interval": text, "timeout": text, "initial_delay": text,
 		"rise": number, "fall": number,
 	}

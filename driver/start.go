@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/user"
+	"strings"
 	"syscall"
 	"time"
 
@@ -28,12 +30,13 @@ func (d *Driver) Start(ctx context.Context, task drivers.TaskConfig) (drivers.St
 			task.ID)
 	}
 	state := handleState{TaskID: task.ID, AllocID: task.AllocID, TaskName: task.Name,
-		Dir: d.dirOf(task.ID), StartedAt: time.Now().UTC()}
+		Dir: d.dirOf(task.ID), StartedAt: time.Now().UTC(),
+		Unified: spec.Cgroup.Unified, Legacy: spec.Cgroup.Legacy}
 	data, err := state.encode()
 	if err != nil {
 		return drivers.Started{}, err
 	}
-	dog, err := d.launch(ctx, state.Dir, spec)
+	dog, err := d.launch(ctx, state, spec)
 	if err != nil {
 		return drivers.Started{}, err
 	}
@@ -42,20 +45,38 @@ func (d *Driver) Start(ctx context.Context, task drivers.TaskConfig) (drivers.St
 }
 
 // launch starts the task's shepherd. Nomad starts a task a second time under the same id
-// when this plugin has died before it could answer: then the task may run already.
-func (d *Driver) launch(ctx context.Context, dir string, spec shepherd.Spec) (Shepherd, error) {
-	if dog, err := d.flock.Connect(ctx, dir); err == nil {
-		return dog, nil
-	}
-	dog, err := d.flock.Launch(ctx, dir, spec)
+// when this plugin has died before it could answer: then the task may run already, or half
+// of it be there.
+func (d *Driver) launch(ctx context.Context, state handleState, spec shepherd.Spec) (Shepherd, error) {
+	dog, err := d.flock.Connect(ctx, state.Dir)
 	switch {
 	case err == nil:
 		return dog, nil
-	case ctx.Err() != nil, errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EAGAIN),
-		errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.ENOSPC):
-		return nil, drivers.Recoverable(err) // it may do another time
+	case !errors.Is(err, shepherd.ErrGone):
+		return nil, drivers.Recoverable(fmt.Errorf("cannot look for the task: %w", err))
 	}
-	return nil, err
+	if _, err := os.Lstat(state.Dir); err == nil {
+		if err := d.flock.Sweep(state.Dir, state.groups()); err != nil {
+			return nil, drivers.Recoverable(fmt.Errorf("cannot tidy up before the start: %w", err))
+		}
+	}
+	dog, err = d.flock.Launch(ctx, state.Dir, spec)
+	if err != nil && (ctx.Err() != nil || mayPass(err)) {
+		return nil, drivers.Recoverable(err)
+	}
+	return dog, err
+}
+
+// mayPass reports whether a start that has failed may succeed a little later.
+func mayPass(err error) bool {
+	for _, passing := range []syscall.Errno{syscall.EADDRINUSE, syscall.EAGAIN, syscall.ENOMEM,
+		syscall.ENOSPC} {
+		// What a shepherd says is text.
+		if errors.Is(err, passing) || strings.Contains(err.Error(), passing.Error()) {
+			return true
+		}
+	}
+	return false
 }
 
 // spec is what the shepherd is told of the task.

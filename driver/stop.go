@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"doze/driver/shepherd"
 	"doze/plugins/drivers"
@@ -24,7 +25,11 @@ func (d *Driver) Stop(ctx context.Context, id string, how drivers.StopRequest) e
 		}
 		signal = name
 	}
-	err = t.dog.Stop(ctx, how.Timeout, signal)
+	timeout := how.Timeout
+	if timeout <= 0 {
+		timeout = -1 // a shepherd takes 0 for its own default
+	}
+	err = t.dog.Stop(ctx, timeout, signal)
 	if err != nil && !errors.Is(err, shepherd.ErrGone) {
 		return fmt.Errorf("cannot stop task %q: %w", id, err)
 	}
@@ -37,17 +42,31 @@ func (d *Driver) Destroy(ctx context.Context, id string, force bool) error {
 	if err != nil {
 		return err
 	}
-	if !force {
+	_, err = t.dog.Status(ctx)
+	gone := errors.Is(err, shepherd.ErrGone)
+	if !gone && !force {
 		if err := stillRuns(ctx, t); err != nil {
 			return err
 		}
 	}
-	if err := t.dog.Destroy(ctx); err != nil && !errors.Is(err, shepherd.ErrGone) {
+	if err := d.end(ctx, t, gone); err != nil {
 		return fmt.Errorf("cannot destroy task %q: %w", id, err)
 	}
 	d.tasks.forget(t)
 	t.release()
 	return nil
+}
+
+// destroyLimit bounds what ending a task by force may take.
+const destroyLimit = 30 * time.Second
+
+func (d *Driver) end(ctx context.Context, t *task, gone bool) error {
+	if gone {
+		return d.flock.Sweep(t.state.Dir, t.state.groups())
+	}
+	ctx, cancel := context.WithTimeout(ctx, destroyLimit)
+	defer cancel()
+	return t.dog.Destroy(ctx)
 }
 
 // stillRuns is an error if the task does.

@@ -65,6 +65,15 @@ func TestTaskConfig_everyKey_isRead(t *testing.T) {
 	}
 }
 
+func TestTaskConfig_execProbe_runsInTheTask(t *testing.T) {
+	got, problems := readConfig(t, map[string]any{"command": "web", "listen": "http",
+		"probe": map[string]any{"exec": map[string]any{"command": []string{"local/check", "-q"}}}})
+	want := healthgate.ProbeConfig{Kind: "exec", Command: []string{"local/check", "-q"}}
+	if len(problems) > 0 || !reflect.DeepEqual(got.Probe, want) {
+		t.Errorf("got %+v, %v", got.Probe, problems)
+	}
+}
+
 func TestTaskConfig_keysLeftOut_haveTheirDefaults(t *testing.T) {
 	none := 0 * time.Second
 	for name, c := range map[string]struct {
@@ -112,7 +121,7 @@ func TestTaskConfig_manyProblems_areAllReportedWithPathAndHint(t *testing.T) {
 		"config > probe: there are 2: http, icmp; keep one",
 		`config > probe "http" > interval: "-1s" is too short; use at least`,
 		`config > probe "http" > path: "x" must begin with "/"`,
-		`config > probe: there is no probe "icmp"; there are http, tcp and grpc`,
+		`config > probe: there is no probe "icmp"; there are http, tcp, grpc, exec`,
 		"config > park_after: 30m0s is not longer than freeze_after, 1h0m0s; make it longer",
 		`config > port_env: "9" is no name of a variable; use letters`,
 		`config > shield[1]: "healthz" is no path; write a path`,

@@ -21,6 +21,7 @@ type rawProbe struct {
 	Body         string            `hcl:"body"`
 	TLS          bool              `hcl:"tls"`
 	Service      string            `hcl:"service"`
+	Command      []string          `hcl:"command"`
 	Interval     *string           `hcl:"interval"`
 	Timeout      *string           `hcl:"timeout"`
 	InitialDelay *string           `hcl:"initial_delay"`
@@ -29,7 +30,7 @@ type rawProbe struct {
 }
 
 // probeKinds are the labels of a probe block.
-func probeKinds() []string { return []string{"http", "tcp", "grpc"} }
+func probeKinds() []string { return []string{"http", "tcp", "grpc", "exec"} }
 
 // readProbe reads the one probe block there may be; without one it is a tcp probe.
 func readProbe(blocks map[string]rawProbe, ps *Problems) healthgate.ProbeConfig {
@@ -40,7 +41,7 @@ func readProbe(blocks map[string]rawProbe, ps *Problems) healthgate.ProbeConfig 
 	var probe healthgate.ProbeConfig
 	for _, kind := range kinds {
 		if !slices.Contains(probeKinds(), kind) {
-			ps.add("probe", "there are http, tcp and grpc", "there is no probe %q", kind)
+			ps.add("probe", "there are "+strings.Join(probeKinds(), ", "), "there is no probe %q", kind)
 			continue
 		}
 		probe = blocks[kind].read(kind, ps)
@@ -52,7 +53,8 @@ func (r rawProbe) read(kind string, ps *Problems) healthgate.ProbeConfig {
 	at := `probe "` + kind + `" > `
 	c := healthgate.ProbeConfig{
 		Kind: kind, Path: r.Path, Method: r.Method, Host: r.Host, Statuses: r.Statuses,
-		Body: r.Body, TLS: r.TLS, Service: r.Service, Rise: r.Rise, Fall: r.Fall,
+		Body: r.Body, TLS: r.TLS, Service: r.Service,
+		Command: r.Command, Rise: r.Rise, Fall: r.Fall,
 		Interval:     duration(at+"interval", r.Interval, ps),
 		Timeout:      duration(at+"timeout", r.Timeout, ps),
 		InitialDelay: delay(at+"initial_delay", r.InitialDelay, ps),

@@ -18,18 +18,22 @@ func (d *Driver) Wait(ctx context.Context, id string) (drivers.ExitResult, error
 	exit, err := t.dog.Wait(ctx)
 	switch {
 	case errors.Is(err, shepherd.ErrGone):
-		return lost(), nil
+		return d.lost(t), nil
 	case err != nil:
 		return drivers.ExitResult{}, fmt.Errorf("cannot wait for task %q: %w", id, err)
 	}
 	return exitResult(exit), nil
 }
 
-// lost is the exit of a task whose shepherd has gone. Its process has gone with it, and
-// nobody can tell any more how.
-func lost() drivers.ExitResult {
-	return drivers.ExitResult{Code: 1, Message: "the task's shepherd has ended, and the task " +
+// lost is the exit of a task whose shepherd has gone: nobody can tell any more how it ended.
+// What is left of it is ended with it.
+func (d *Driver) lost(t *task) drivers.ExitResult {
+	result := drivers.ExitResult{Code: 1, Message: "the task's shepherd has ended, and the task " +
 		"with it: it was killed, or the machine ran out of memory"}
+	if err := d.flock.Sweep(t.state.Dir, t.state.groups()); err != nil {
+		result.Message += fmt.Sprintf("; some of the task may be left: %v", err)
+	}
+	return result
 }
 
 func exitResult(e shepherd.Exit) drivers.ExitResult {
