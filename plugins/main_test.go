@@ -17,6 +17,9 @@ const driverVar = "PLUGINS_TEST_DRIVER"
 
 func TestMain(m *testing.M) {
 	if !plugins.Launched() {
+		if os.Getenv(agentVar) != "" {
+			os.Exit(beAgent())
+		}
 		os.Exit(m.Run())
 	}
 	if err := plugins.Serve(testDriver); err != nil {
@@ -27,6 +30,12 @@ func TestMain(m *testing.M) {
 
 func testDriver(log hclog.Logger) drivers.Driver {
 	switch os.Getenv(driverVar) {
+	case "probe":
+		return newProbe(log)
+	case "mute":
+		return Mute{&Timer{}}
+	case "unnamed":
+		return Unnamed{&Timer{}}
 	default:
 		return &Timer{}
 	}
