@@ -19,8 +19,13 @@ import (
 func (r *allocRun) startChecks(s *nomad.Service, reg *nomad.ServiceRegistration) {
 	for i := range s.Checks {
 		k := check{ServiceCheck: &s.Checks[i], id: fmt.Sprintf("%s-%d", reg.ID, i), reg: reg, r: r}
-		k.record("pending", "nomad: waiting to run", 0)
-		r.c.spawn(k.run)
+		r.mu.Lock()
+		_, runs := r.checks[k.id]
+		r.mu.Unlock()
+		if !runs { // it may go on from before a restart
+			k.record("pending", "nomad: waiting to run", 0)
+			r.c.spawn(k.run)
+		}
 	}
 }
 

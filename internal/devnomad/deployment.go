@@ -70,7 +70,7 @@ func (t *tx) currentDeployment(p *plan, k key) *nomad.Deployment {
 // joinDeployment adds the group to the plan's deployment, made where needed.
 func (r *groupPlan) joinDeployment(total int) {
 	p, name := r.plan, *r.group.Name
-	if r.current != nil && r.current.TaskGroups[name] != nil {
+	if total == 0 || r.current != nil && r.current.TaskGroups[name] != nil {
 		return
 	}
 	if p.deploy == nil {

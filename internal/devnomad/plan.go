@@ -1,6 +1,8 @@
 package devnomad
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	nomad "github.com/hashicorp/nomad/api"
@@ -52,9 +54,9 @@ func (t *tx) apply(p *plan) {
 		t.putDeployment(p.deploy)
 	}
 	t.countPlaced(p)
-	for id, why := range p.stop {
+	for _, id := range slices.Sorted(maps.Keys(p.stop)) {
 		t.setAlloc(id, func(a *nomad.Allocation) {
-			a.DesiredStatus, a.DesiredDescription = "stop", why
+			a.DesiredStatus, a.DesiredDescription = "stop", p.stop[id]
 		})
 		p.touched, p.freed = append(p.touched, id), true
 	}

@@ -47,11 +47,10 @@ type groupPlan struct {
 	group   *nomad.TaskGroup
 	current *nomad.Deployment // the active one of this version, or nil
 
-	holding  []*nomad.Allocation // each takes one of the group's places
-	outdated []*nomad.Allocation // run an older spec
-	replace  []placement
-	names    map[int]bool // indexes in use
-	hadAny   bool         // this version has had an allocation
+	holding []*nomad.Allocation // each takes one of the group's places
+	replace []placement
+	names   map[int]bool // indexes in use
+	hadAny  bool         // this version has had an allocation
 }
 
 func (r *groupPlan) run(allocs []*nomad.Allocation) {
@@ -186,8 +185,6 @@ func (r *groupPlan) split() (inPlace []string, destructive []*nomad.Allocation) 
 			inPlace = append(inPlace, a.ID)
 		case len(destructive) < limit:
 			destructive = append(destructive, a)
-		default:
-			r.outdated = append(r.outdated, a)
 		}
 	}
 	return inPlace, destructive

@@ -22,7 +22,8 @@ var nsRules = &hcl.BodySchema{
 	Blocks:     []hcl.BlockHeaderSchema{{Type: "variables"}},
 }
 
-// addRules reads the text of a policy into grants.
+// addRules reads the text of a policy into grants. It takes HCL 2, which is what
+// people write; of HCL 1 it misses blocks within blocks on a single line.
 func (g *grants) addRules(text string) error {
 	f, diags := hclparse.NewParser().ParseHCL([]byte(text), "policy")
 	if diags.HasErrors() {
@@ -59,7 +60,7 @@ func readRule(body hcl.Body) (policy string, caps []string, rest *hcl.BodyConten
 	}
 	if a := rest.Attributes["policy"]; a != nil {
 		v, diags := a.Expr.Value(nil)
-		if diags.HasErrors() || v.Type() != cty.String {
+		if diags.HasErrors() || !isString(v) {
 			return "", nil, nil, fmt.Errorf("policy is not a string: %s", a.Range)
 		}
 		policy = v.AsString()
@@ -70,11 +71,16 @@ func readRule(body hcl.Body) (policy string, caps []string, rest *hcl.BodyConten
 			return "", nil, nil, fmt.Errorf("capabilities is not a list: %s", a.Range)
 		}
 		for _, e := range v.AsValueSlice() {
+			if !isString(e) {
+				return "", nil, nil, fmt.Errorf("capabilities is not a list of strings: %s", a.Range)
+			}
 			caps = append(caps, e.AsString())
 		}
 	}
 	return policy, caps, rest, nil
 }
+
+func isString(v cty.Value) bool { return v.Type() == cty.String && v.IsKnown() && !v.IsNull() }
 
 func (g *grants) addNamespace(name string, caps []string, rest *hcl.BodyContent) error {
 	n := nsGrant{pattern: name, caps: map[string]bool{}}

@@ -165,7 +165,9 @@ func (d *scheduler) complete(k key, evalID string, p *plan) error {
 func (t *tx) cancelBlocked(k key, except, why string) {
 	for _, e := range t.jobEvals(k) {
 		if e.Status == "blocked" && e.ID != except {
-			t.setEval(e.ID, func(e *nomad.Evaluation) { e.Status, e.StatusDescription = "canceled", why })
+			t.setEval(e.ID, func(e *nomad.Evaluation) {
+				e.Status, e.StatusDescription = "canceled", why
+			})
 		}
 	}
 }
@@ -188,7 +190,7 @@ func (d *scheduler) unblock() {
 // later enqueues a follow-up evaluation when its time has come.
 func (d *scheduler) later(k key, e *nomad.Evaluation) {
 	d.c.spawn(func() {
-		if sleep(d.c.ctx, time.Until(e.WaitUntil)) {
+		if sleep(d.c.ctx, e.WaitUntil.Sub(d.c.now())) {
 			d.enqueue(k, e.ID)
 		}
 	})

@@ -34,6 +34,9 @@ func (t *taskRun) run(ctx context.Context) {
 	})
 	for ctx.Err() == nil {
 		exit, asked, err := t.once(ctx)
+		if ctx.Err() != nil {
+			break
+		}
 		if err != nil {
 			t.note("Driver Failure", err.Error(), func(e *nomad.TaskEvent) {
 				e.DriverError = err.Error()
@@ -41,9 +44,6 @@ func (t *taskRun) run(ctx context.Context) {
 			t.noteEnd("Error was unrecoverable")
 			t.dead(true)
 			return
-		}
-		if ctx.Err() != nil {
-			break
 		}
 		if !asked && !t.again(ctx, policy, exit) {
 			return

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	nomad "github.com/hashicorp/nomad/api"
 )
@@ -143,7 +142,7 @@ func (c *Cluster) putToken(w http.ResponseWriter, r *http.Request, accessor stri
 }
 
 func (c *Cluster) expireToken(t *token) {
-	if !sleep(c.ctx, time.Until(*t.ExpirationTime)) {
+	if !sleep(c.ctx, t.ExpirationTime.Sub(c.now())) {
 		return
 	}
 	if err := c.forgetToken(t.AccessorID); err == nil {

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -64,7 +65,7 @@ func Start(cfg Config) (*Agent, error) {
 	if err := a.prepare(path); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	if err := a.Launch(); err != nil {
+	if err := errors.Join(a.seed(), a.Launch()); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	if cfg.ACL {
@@ -99,7 +100,6 @@ enable_debug         = false
 ports     { http = %d  rpc = %d  serf = %d }
 advertise { http = "127.0.0.1"  rpc = "127.0.0.1"  serf = "127.0.0.1" }
 server    { enabled = true  bootstrap_expect = 1 }
-client    { enabled = true  network_interface = "lo" }
 ui        { enabled = false }
 limits    { http_max_conns_per_client = 0 }
 acl       { enabled = %t }
@@ -109,26 +109,50 @@ plugin "raw_exec" { config { enabled = true } }
 	if err := os.MkdirAll(plugins, 0o755); err != nil {
 		return fmt.Errorf("cannot make the plugin directory: %w", err)
 	}
-	if err := os.WriteFile(a.configPath(), []byte(conf), 0o600); err != nil {
-		return fmt.Errorf("cannot write the agent's configuration: %w", err)
+	const client = `client { enabled = true  network_interface = "lo" }`
+	for name, text := range map[string]string{"agent.hcl": conf, "client.hcl": client} {
+		if err := os.WriteFile(filepath.Join(a.Dir, name), []byte(text), 0o600); err != nil {
+			return fmt.Errorf("cannot write the agent's configuration: %w", err)
+		}
 	}
 	a.cmd = exec.Command(path)
 	return nil
 }
 
-func (a *Agent) configPath() string { return filepath.Join(a.Dir, "agent.hcl") }
-
 // Log is the path of the agent's log.
 func (a *Agent) Log() string { return filepath.Join(a.Dir, "agent.log") }
 
+// seed lets a server without a client make the cluster's state, keys and all. A
+// client that comes before the keys is refused, and tries again half a minute
+// later.
+func (a *Agent) seed() error {
+	if err := a.launch("agent.hcl"); err != nil {
+		return err
+	}
+	err := a.await("the cluster's keys", func(ctx context.Context) error {
+		body, err := a.get(ctx, "/.well-known/jwks.json")
+		if err == nil && !bytes.Contains(body, []byte(`"kid"`)) {
+			err = errors.New("there are none yet")
+		}
+		return err
+	})
+	return errors.Join(err, a.End(syscall.SIGKILL))
+}
+
 // Launch starts the agent's process: at first, and again after End. It returns
 // when the API answers.
-func (a *Agent) Launch() error {
+func (a *Agent) Launch() error { return a.launch("agent.hcl", "client.hcl") }
+
+func (a *Agent) launch(configs ...string) error {
 	log, err := os.OpenFile(a.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("cannot open the agent's log: %w", err)
 	}
-	cmd := exec.Command(a.cmd.Path, "agent", "-config", a.configPath())
+	args := []string{"agent"}
+	for _, c := range configs {
+		args = append(args, "-config", filepath.Join(a.Dir, c))
+	}
+	cmd := exec.Command(a.cmd.Path, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), unwanted), markVar+"="+a.mark)
@@ -137,24 +161,30 @@ func (a *Agent) Launch() error {
 	}
 	a.cmd, a.log = cmd, log
 	return a.await("the agent's API", func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.addr+"/v1/status/leader", nil)
-		if err != nil {
-			return err
+		leader, err := a.get(ctx, "/v1/status/leader")
+		if err == nil && len(leader) <= len(`""`) {
+			err = errors.New("there is no leader yet")
 		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		var body bytes.Buffer
-		if _, err := body.ReadFrom(resp.Body); err != nil {
-			return err
-		}
-		if resp.StatusCode != http.StatusOK || body.Len() <= len(`""`) {
-			return errors.New("there is no leader yet")
-		}
-		return nil
+		return err
 	})
+}
+
+// get reads a path of the API that needs no token.
+func (a *Agent) get(ctx context.Context, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.addr+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.New(resp.Status)
+	}
+	return body, err
 }
 
 // unwanted variables would change the agent: its AWS fingerprint fails with a

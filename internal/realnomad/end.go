@@ -47,9 +47,9 @@ func (a *Agent) End(sig syscall.Signal) error {
 }
 
 // Close ends the agent, every task and every helper process of it, and removes
-// its directory.
+// its directory. The agent itself has nothing to save, so it gets no grace.
 func (a *Agent) Close() error {
-	errs := []error{a.stopJobs(), a.End(syscall.SIGTERM)}
+	errs := []error{a.stopJobs(), a.End(syscall.SIGKILL)}
 	sweep(func(mark string) bool { return mark == a.mark })
 	return errors.Join(append(errs, removeDir(a.Dir))...)
 }

@@ -1,0 +1,95 @@
+package realnomad_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	nomad "github.com/hashicorp/nomad/api"
+
+	"doze/internal/realnomad"
+)
+
+func TestMain(m *testing.M) { os.Exit(realnomad.Main(m)) }
+
+// sleeperJob starts a process that ignores polite signals and has a child.
+func sleeperJob(out string) *nomad.Job {
+	j := nomad.NewServiceJob("sleeper", "sleeper", "global", 50)
+	j.Datacenters = []string{"*"}
+	t := nomad.NewTask("app", "raw_exec")
+	t.Config = map[string]any{"command": "/bin/sh", "args": []any{"-c",
+		`trap '' INT TERM; sleep 600 & { echo $$; echo $!; echo end; } > "$OUT.tmp"; mv "$OUT.tmp" "$OUT"; wait`}}
+	t.KillTimeout = new(100 * time.Millisecond)
+	t.Env = map[string]string{"OUT": out}
+	g := nomad.NewTaskGroup("web", 1)
+	g.Tasks = []*nomad.Task{t}
+	j.TaskGroups = []*nomad.TaskGroup{g}
+	return j
+}
+
+func TestAgent_close_leavesNoProcessAndNoFile(t *testing.T) {
+	realnomad.Shared(t, realnomad.Config{}) // says so where there is no nomad
+	a, err := realnomad.Start(realnomad.Config{ACL: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "pids")
+	if _, _, err := a.Client().Jobs().Register(sleeperJob(out), nil); err != nil {
+		t.Fatal(errors.Join(err, a.Close()))
+	}
+	until(t, "the task runs", func() bool {
+		b, err := os.ReadFile(out)
+		return err == nil && strings.HasSuffix(string(b), "end\n")
+	})
+	b, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, f := range strings.Fields(strings.TrimSuffix(string(b), "end\n")) {
+		pid, err := strconv.Atoi(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, "process "+f+" is gone", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
+	}
+	if _, err := os.Stat(a.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the agent's directory is still there: %v", err)
+	}
+}
+
+func TestAgent_endedAndLaunchedAgain_keepsItsTasks(t *testing.T) {
+	a := realnomad.Shared(t, realnomad.Config{})
+	out := filepath.Join(t.TempDir(), "pids")
+	if _, _, err := a.Client().Jobs().Register(sleeperJob(out), nil); err != nil {
+		t.Fatal(err)
+	}
+	running := func() bool {
+		allocs, _, err := a.Client().Jobs().Allocations("sleeper", false, nil)
+		return err == nil && len(allocs) == 1 && allocs[0].ClientStatus == "running"
+	}
+	until(t, "the allocation runs", running)
+	if err := a.End(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Launch(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the allocation is found running", running)
+}
+
+func until(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !f(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("never: " + what)
+		}
+	}
+}
