@@ -11,37 +11,44 @@ import (
 // cgroupRoot is where every distribution mounts cgroups, and where Nomad looks for them.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// controllersV1 are those of cgroup v1 that a task is put under.
-func controllersV1() []string {
-	return []string{"cpu", "cpuacct", "cpuset", "freezer", "memory", "pids"}
-}
+// controllersV1 are those of cgroup v1 that every task is put under; cpuset is for those
+// that have cores of their own.
+func controllersV1() []string { return []string{"cpu", "cpuacct", "freezer", "memory", "pids"} }
 
 // cgroupsOf places a task: in the cgroups that Nomad's client has made for it, so that Nomad
 // counts and, in an emergency, kills it there too; else in our own of the same pattern.
 func (m machine) cgroupsOf(task drivers.TaskConfig) cgroup.Spec {
 	spec := cgroup.Spec{Limits: limitsOf(task.Resources)}
-	own := filepath.Join("doze", shortName(task.ID))
-	nomads := task.Resources.Linux.CgroupPath
+	own, nomads := filepath.Join("doze", shortName(task.ID)), task.Resources.Linux.CgroupPath
 	switch m.cgroups {
 	case "v2":
 		spec.Unified = filepath.Join(cgroupRoot, "doze.slice", shortName(task.ID)+".scope")
-		if m.isDir(nomads) {
+		if m.isDir(nomads) && isTasksOwn(nomads, task) {
 			spec.Unified = nomads
 		}
 		spec.Shepherd = []string{filepath.Join(cgroupRoot, "doze.slice", "shepherds.scope")}
+		return spec
 	case "hybrid":
 		spec.Unified = filepath.Join(cgroupRoot, "unified", own)
 		spec.Shepherd = []string{filepath.Join(cgroupRoot, "unified", "doze", "shepherds")}
-		spec.Legacy = m.legacyOf(own, nomads)
-	case "v1":
-		spec.Legacy = m.legacyOf(own, nomads)
+	case "none":
+		return spec
+	}
+	spec.Legacy = m.legacyOf(task, own)
+	switch {
+	case !m.isDir(nomads):
+	case isTasksOwn(nomads, task):
+		spec.Legacy["cpuset"] = nomads
+	default:
+		// The cpuset of all tasks without cores of their own: the shepherd enters it, and
+		// its task with it. It is nobody's to limit, freeze, kill or remove.
+		spec.Shepherd = append(spec.Shepherd, nomads)
 	}
 	return spec
 }
 
-// legacyOf is the task's directory under each v1 controller that the machine has: Nomad's
-// lie at nomad/<scope>, whose name is that of its cpuset cgroup.
-func (m machine) legacyOf(own, nomads string) map[string]string {
+// legacyOf is the task's directory under each v1 controller that the machine has.
+func (m machine) legacyOf(task drivers.TaskConfig, own string) map[string]string {
 	legacy := map[string]string{}
 	for _, controller := range controllersV1() {
 		mount := filepath.Join(cgroupRoot, controller)
@@ -49,16 +56,19 @@ func (m machine) legacyOf(own, nomads string) map[string]string {
 			continue
 		}
 		legacy[controller] = filepath.Join(mount, own)
-		given := filepath.Join(mount, "nomad", filepath.Base(nomads))
-		switch {
-		case nomads == "":
-		case controller == "cpuset" && strings.HasPrefix(nomads, mount) && m.isDir(nomads):
-			legacy[controller] = nomads
-		case m.isDir(given):
+		given := filepath.Join(mount, "nomad", task.AllocID+"."+task.Name)
+		if task.AllocID != "" && m.isDir(given) {
 			legacy[controller] = given
 		}
 	}
 	return legacy
+}
+
+// isTasksOwn reports whether a cgroup of Nomad's is for this task alone: its name is the
+// allocation's and the task's.
+func isTasksOwn(path string, task drivers.TaskConfig) bool {
+	name := strings.TrimSuffix(filepath.Base(path), ".scope")
+	return task.AllocID != "" && name == task.AllocID+"."+task.Name
 }
 
 // limitsOf are the task's limits. Memory is no longer a limit where it can be swapped out.

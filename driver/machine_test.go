@@ -3,6 +3,7 @@ package driver
 import (
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -75,35 +76,59 @@ func TestSurvey_lacksWhatIsNotNeeded_isARemark(t *testing.T) {
 	}
 }
 
-func TestCgroups_nomadsExist_areUsed(t *testing.T) {
-	task := drivers.TaskConfig{ID: "a/web/1"}
-	task.Resources.Linux.CgroupPath = "/sys/fs/cgroup/nomad.slice/share.slice/a.web.scope"
-	v2 := files("6.8.0", cg+"cgroup.controllers", cg+"nomad.slice/share.slice/a.web.scope/")
-	if got := survey(v2, 0).cgroupsOf(task).Unified; got != task.Resources.Linux.CgroupPath {
-		t.Errorf("with cgroup v2 the task is put into %q", got)
+// web is task web of allocation a, whose cgroup Nomad says is at path.
+func web(path string) drivers.TaskConfig {
+	task := drivers.TaskConfig{ID: "a/web/1", AllocID: "a", Name: "web"}
+	task.Resources.Linux.CgroupPath = path
+	return task
+}
+
+const scope2 = "/sys/fs/cgroup/nomad.slice/share.slice/a.web.scope"
+
+func TestCgroups_v2AndNomadsExists_itIsUsed(t *testing.T) {
+	m := survey(files("6.8.0", cg+"cgroup.controllers", strings.TrimPrefix(scope2, "/")+"/"), 0)
+	if got := m.cgroupsOf(web(scope2)).Unified; got != scope2 {
+		t.Errorf("the task is put into %q", got)
 	}
-	task.Resources.Linux.CgroupPath = "/sys/fs/cgroup/cpuset/nomad/share/a.web"
-	v1 := files("6.8.0", cg+"unified/cgroup.controllers", cg+"cpu/nomad/a.web/", cg+"pids/",
-		cg+"cpuset/nomad/share/a.web/", cg+"freezer/nomad/a.web/")
-	got := survey(v1, 0).cgroupsOf(task)
+}
+
+func TestCgroups_v2AndNomadsDoesNotExist_itIsOurs(t *testing.T) {
+	m := survey(files("6.8.0", cg+"cgroup.controllers", cg+"nomad.slice/share.slice/"), 0)
+	for _, path := range []string{scope2, "", "/sys/fs/cgroup/nomad.slice/share.slice"} {
+		got := m.cgroupsOf(web(path)).Unified
+		if want := "/sys/fs/cgroup/doze.slice/" + shortName("a/web/1") + ".scope"; got != want {
+			t.Errorf("the task is put into %q, not %q", got, want)
+		}
+	}
+}
+
+// In cgroup v1 the path that Nomad gives is the cpuset of all tasks but those with cores of
+// their own. Whoever takes it for the task's own kills all others with it.
+func TestCgroups_v1SharedCpuset_isEnteredAndNeverTheTasks(t *testing.T) {
+	const share = "/sys/fs/cgroup/cpuset/nomad/share"
+	m := survey(files("6.8.0", cg+"unified/cgroup.controllers", cg+"cpu/nomad/a.web/", cg+"pids/",
+		cg+"cpuset/nomad/share/", cg+"freezer/nomad/a.web/"), 0)
+	got := m.cgroupsOf(web(share))
 	own := "/doze/" + shortName("a/web/1")
 	want := map[string]string{
 		"cpu":     "/sys/fs/cgroup/cpu/nomad/a.web",
-		"cpuset":  "/sys/fs/cgroup/cpuset/nomad/share/a.web",
 		"freezer": "/sys/fs/cgroup/freezer/nomad/a.web",
 		"pids":    "/sys/fs/cgroup/pids" + own,
 	}
 	if !maps.Equal(got.Legacy, want) || got.Unified != "/sys/fs/cgroup/unified"+own {
-		t.Errorf("in hybrid mode the task is put into %v and %q", got.Legacy, got.Unified)
+		t.Errorf("the task is put into %v and %q", got.Legacy, got.Unified)
+	}
+	if want := []string{"/sys/fs/cgroup/unified/doze/shepherds", share}; !slices.Equal(got.Shepherd, want) {
+		t.Errorf("the shepherd is put into %q, not %q", got.Shepherd, want)
 	}
 }
 
-func TestCgroups_nomadsDoNotExist_areOurs(t *testing.T) {
-	task := drivers.TaskConfig{ID: "a/web/1"}
-	task.Resources.Linux.CgroupPath = "/sys/fs/cgroup/nomad.slice/share.slice/a.web.scope"
-	got := survey(files("6.8.0", cg+"cgroup.controllers"), 0).cgroupsOf(task).Unified
-	if want := "/sys/fs/cgroup/doze.slice/" + shortName("a/web/1") + ".scope"; got != want {
-		t.Errorf("the task is put into %q, not %q", got, want)
+func TestCgroups_v1CoresOfItsOwn_areTheTasks(t *testing.T) {
+	const cores = "/sys/fs/cgroup/cpuset/nomad/reserve/a.web"
+	m := survey(files("4.4.0", cg+"cpu/", strings.TrimPrefix(cores, "/")+"/"), 0)
+	got := m.cgroupsOf(web(cores))
+	if got.Legacy["cpuset"] != cores || len(got.Shepherd) > 0 || got.Unified != "" {
+		t.Errorf("got %+v", got)
 	}
 }
 
