@@ -41,6 +41,7 @@ func runApp(name string, args []string) int {
 		"socket":   appSocket,
 		"write":    appWrite,
 		"orphan":   appOrphan,
+		"poke":     appPoke,
 	}
 	app := apps[name]
 	if app == nil {

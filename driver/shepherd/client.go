@@ -155,8 +155,9 @@ func (c *Client) Stats(ctx context.Context) (Stats, error) {
 }
 
 // Events calls yield for each event that nobody has been told yet, oldest first, and goes
-// on until ctx ends, yield returns an error (both are returned) or the shepherd is gone. At
-// most the last 64 are kept for a reader who comes late.
+// on until ctx ends, yield returns an error (both are returned) or the shepherd is gone. An
+// event whose yield failed is told again. At most the last 64 are kept for a reader who
+// comes late.
 func (c *Client) Events(ctx context.Context, yield func(Event) error) error {
 	call, err := frame.Dial(ctx, c.socket(), callEvents, nil)
 	if err != nil {
@@ -174,6 +175,9 @@ func (c *Client) Events(ctx context.Context, yield func(Event) error) error {
 		}
 		if err := yield(e); err != nil {
 			return err
+		}
+		if err := call.SendMessage(e.Seq); err != nil {
+			return translate(fmt.Errorf("%w: %w", frame.ErrNobody, err))
 		}
 	}
 }

@@ -16,13 +16,21 @@ import (
 )
 
 // newTask makes the task with everything that it needs to be started. An error is the
-// task's own.
+// task's own; a task returned with it has to be removed.
 func newTask(ctx context.Context, spec Spec, log *slog.Logger) (*task, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
+	spec = spec.withDefaults()
+	if _, err := spec.find(spec.Command); err != nil {
+		return nil, err
+	}
+	cred, err := spec.credential()
+	if err != nil {
+		return nil, err
+	}
 	t := &task{
-		spec:    spec.withDefaults(),
+		spec:    spec,
 		cgroups: cgroup.Open(spec.Cgroup),
 		port:    noPort{},
 		journal: newJournal(),
@@ -33,23 +41,18 @@ func newTask(ctx context.Context, spec Spec, log *slog.Logger) (*task, error) {
 		depth:   idle.Park,
 	}
 	t.unlock()
-	var cred *syscall.Credential
-	var err error
-	if os.Geteuid() == 0 {
-		if cred, err = account(spec.User); err != nil {
-			return nil, err
-		}
-	}
-	if _, err = t.spec.find(spec.Command); err != nil {
-		return nil, err
-	}
 	if t.spawner, err = newSpawner(t.cgroups, cred); err != nil {
-		return nil, err
+		return nil, errors.Join(err, t.cgroups.Remove())
 	}
-	if err := t.openLogs(ctx); err != nil {
-		return nil, err
+	return t, errors.Join(t.openLogs(ctx), t.openPort())
+}
+
+// credential is nil where there is no choice of user.
+func (s *Spec) credential() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
 	}
-	return t, t.openPort()
+	return account(s.User)
 }
 
 func (t *task) openLogs(ctx context.Context) error {
@@ -158,7 +161,7 @@ func (t *task) hold(ctx context.Context, calls *server) error {
 		parts.Go(func() { errs[i] = part(ctx) })
 	}
 	parts.Wait()
-	return errors.Join(append(errs, t.spawner.killAll())...)
+	return errors.Join(append(errs, t.spawner.killed())...)
 }
 
 // onTransition writes down what an operator wants to know.

@@ -35,8 +35,8 @@ func Launch(ctx context.Context, dir string, s Spec) (*Client, error) {
 		return nil, fmt.Errorf("cannot launch task: %w", err)
 	}
 	if err := launch(ctx, dir, &s); err != nil {
-		// the shepherd has cleaned up after itself, but where it could not even begin
-		return nil, errors.Join(fmt.Errorf("cannot launch task: %w", err), os.RemoveAll(dir))
+		// it cleans up after itself, but where it could not even begin
+		return nil, errors.Join(fmt.Errorf("cannot launch task: %w", err), Sweep(dir, s.Cgroup))
 	}
 	return &Client{dir: dir}, nil
 }

@@ -43,13 +43,14 @@ func Main() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	s, err := begin(ctx, os.Args[2], os.Stdin, log)
-	if tellErr := tell(ready, err); err == nil && tellErr != nil {
-		err = tellErr // whoever launched it is gone, and will never know of it
-	}
-	if s == nil {
+	if err != nil {
+		if s != nil {
+			err = errors.Join(err, s.remove())
+		}
+		_ = tell(ready, err) // who is gone is not told
 		return 1
 	}
-	if err == nil {
+	if err = tell(ready, nil); err == nil { // else nobody will ever know of it
 		debug.FreeOSMemory() // what starting has used
 		err = s.run(ctx)
 	}
@@ -102,8 +103,7 @@ func begin(ctx context.Context, dir string, in io.ReadCloser, log *slog.Logger) 
 	}); err != nil {
 		return nil, fmt.Errorf("cannot listen for calls: %w", err)
 	}
-	s.task, err = newTask(ctx, spec, log)
-	if err != nil {
+	if s.task, err = newTask(ctx, spec, log); err != nil {
 		return s, err
 	}
 	s.missing = append(s.missing, s.task.missing()...)
@@ -122,7 +122,8 @@ func (s *shepherd) run(ctx context.Context) error {
 func (s *shepherd) remove() error {
 	var errs []error
 	if s.task != nil {
-		errs = append(errs, s.task.spawner.killAll(), s.task.spawner.leave(), s.task.cgroups.Remove())
+		errs = append(errs, s.task.spawner.killed(),
+			s.task.spawner.leave(), s.task.cgroups.Remove())
 	}
 	if s.control != nil {
 		_ = s.control.Close() // closed by the server already, but for an early end

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"sync"
 	"time"
 
-	"doze/driver/shepherd/watch"
 	"doze/idle"
 
 	"golang.org/x/sys/unix"
@@ -22,35 +22,57 @@ const (
 	stagger = 2 * time.Second
 )
 
-// pressure tells when memory is short.
+// pressure tells when memory is short. A thread of its own waits for it: a PSI trigger is
+// told once, to whoever polls first, so it can't stand behind Go's poller.
 type pressure struct {
-	file  *os.File
-	watch *watch.Watch
+	trigger     int
+	end, cancel *os.File // a pipe
 }
 
 // openPressure returns nil where the kernel has no PSI, or not for us.
 func openPressure(path string) (*pressure, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) ||
-		errors.Is(err, unix.EOPNOTSUPP) {
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	switch err {
+	case nil:
+	case unix.ENOENT, unix.EACCES, unix.EPERM, unix.EROFS, unix.EOPNOTSUPP:
 		return nil, nil
-	}
-	if err != nil {
+	default:
 		return nil, fmt.Errorf("cannot watch memory pressure: %w", err)
 	}
-	p := &pressure{file: file}
-	if _, err = file.WriteString(pressed + "\x00"); err == nil {
-		p.watch, err = watch.New(int(file.Fd()), unix.EPOLLPRI)
+	p := &pressure{trigger: fd}
+	if _, err = unix.Write(fd, []byte(pressed+"\x00")); err == nil {
+		p.end, p.cancel, err = os.Pipe()
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot watch memory pressure: %w", err), file.Close())
+		return nil, errors.Join(fmt.Errorf("cannot watch memory pressure: %w", err), unix.Close(fd))
 	}
 	return p, nil
 }
 
+// wait returns true when memory is short, false after stop.
+func (p *pressure) wait() bool {
+	fds := []unix.PollFd{
+		{Fd: int32(p.trigger), Events: unix.POLLPRI},
+		{Fd: int32(p.end.Fd()), Events: unix.POLLIN},
+	}
+	for {
+		_, err := unix.Poll(fds, -1)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil || fds[1].Revents != 0 || fds[0].Revents&unix.POLLERR != 0:
+			return false
+		case fds[0].Revents&unix.POLLPRI != 0:
+			return true
+		}
+	}
+}
+
+func (p *pressure) stop() { _ = p.cancel.Close() } // twice at worst
+
 func (p *pressure) close() {
-	_ = p.watch.Close() // nothing is written
-	_ = p.file.Close()
+	p.stop()
+	_ = p.end.Close() // nothing is written to either
+	_ = unix.Close(p.trigger)
 }
 
 // watchPressure parks the task when memory is short while it is frozen, if it may park.
@@ -79,22 +101,22 @@ func (t *task) parkUnderPressure(ctx context.Context) bool {
 	if p == nil {
 		return false
 	}
-	thawed, stop := context.WithCancel(ctx)
-	defer stop()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		t.awaitDepth(thawed, func(d idle.Depth) bool { return d != idle.Freeze })
-		p.close()
-	}()
-	if p.watch.Arm() == nil && p.watch.Wait() == nil && pause(ctx, rand.N(stagger)) {
+	defer p.close()
+	watching, done := context.WithCancel(ctx)
+	var thaw sync.WaitGroup
+	thaw.Go(func() {
+		t.awaitDepth(watching, func(d idle.Depth) bool { return d != idle.Freeze })
+		p.stop()
+	})
+	short := p.wait()
+	done()
+	thaw.Wait()
+	if short && pause(ctx, rand.N(stagger)) {
 		if err := t.group.Deepen(ctx, idle.Park, "memory is short"); err != nil {
 			t.log.Info("cannot park under memory pressure", "err", err)
 		}
-		stop()
 	}
-	<-done
-	return ctx.Err() == nil && pause(ctx, stagger)
+	return pause(ctx, stagger)
 }
 
 // awaitDepth waits for the process's depth, and reports whether it came before ctx or the

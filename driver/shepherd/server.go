@@ -152,6 +152,8 @@ func (s *server) stats(context.Context, *frame.Call) (any, error) {
 	return s.task.stats(), nil
 }
 
+// events sends one event after the other. One is told when the caller has said so: what he
+// did not get, the next caller does.
 func (s *server) events(ctx context.Context, c *frame.Call) (any, error) {
 	for {
 		e, err := s.task.journal.next(ctx)
@@ -161,6 +163,10 @@ func (s *server) events(ctx context.Context, c *frame.Call) (any, error) {
 		if err := c.SendMessage(e); err != nil {
 			s.task.journal.untold(e)
 			return nil, err
+		}
+		if _, ok := <-c.Frames(); !ok {
+			s.task.journal.untold(e)
+			return nil, context.Cause(ctx)
 		}
 	}
 }

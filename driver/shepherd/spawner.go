@@ -5,9 +5,13 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"doze/driver/shepherd/cgroup"
 
@@ -162,8 +166,8 @@ func (s *spawner) reap(ended <-chan os.Signal) {
 	}
 }
 
-// reapAll takes every child that has ended.
-func (s *spawner) reapAll() {
+// reapAll takes every child that has ended and reports whether none is left.
+func (s *spawner) reapAll() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -173,7 +177,7 @@ func (s *spawner) reapAll() {
 			continue
 		}
 		if err != nil || pid <= 0 {
-			return
+			return errors.Is(err, syscall.ECHILD)
 		}
 		if p := s.children[pid]; p != nil {
 			delete(s.children, pid)
@@ -183,26 +187,62 @@ func (s *spawner) reapAll() {
 	}
 }
 
-// killAll kills everything that the task has started.
+// killed kills everything that the task has started and waits until it is gone.
+func (s *spawner) killed() error {
+	deadline := time.Now().Add(killedWithin)
+	for {
+		err := s.killAll()
+		if s.reapAll() {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return errors.Join(err, errors.New("some of the task's processes survive SIGKILL"))
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// killAll kills everybody but this process. In a pid namespace of its own no fork escapes;
+// elsewhere what comes to this process later is killed when it is called again.
 func (s *spawner) killAll() error {
 	if os.Getpid() == 1 {
-		// in a pid namespace of its own: everybody but this process, and no fork escapes
-		err := s.group.Thaw()
-		if killErr := syscall.Kill(-1, syscall.SIGKILL); !errors.Is(killErr, syscall.ESRCH) {
-			err = errors.Join(err, killErr)
-		}
-		return err
+		return errors.Join(s.group.Thaw(), kill(-1))
 	}
 	err := s.group.Kill()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for pid := range s.children {
-		// each leads a session; ESRCH: it has just ended
-		if killErr := syscall.Kill(-pid, syscall.SIGKILL); !errors.Is(killErr, syscall.ESRCH) {
-			err = errors.Join(err, killErr)
-		}
+	for _, pid := range children() {
+		err = errors.Join(err, kill(pid))
 	}
 	return err
+}
+
+// kill kills a process that may have ended already.
+func kill(pid int) error {
+	if err := syscall.Kill(pid, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return nil
+}
+
+// children lists the children of this process, adopted ones too; nil where the kernel does
+// not tell.
+func children() []int {
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			continue // a thread that has ended has none
+		}
+		for field := range strings.FieldsSeq(string(text)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
 }
 
 // wait returns nil when the process has ended. When ctx ends first the process and its

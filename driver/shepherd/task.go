@@ -179,7 +179,7 @@ func (t *task) finish(e Exit) {
 	if !first {
 		return
 	}
-	if err := t.spawner.killAll(); err != nil {
+	if err := t.spawner.killed(); err != nil {
 		t.log.Warn("cannot kill what the task has left behind", "err", err)
 	}
 	kind := EventExited

@@ -19,6 +19,9 @@ func (t *task) status(missing []string) Status {
 		Wakes: g.Wakes, Err: g.Err, InFlight: g.InFlight,
 		Listen: t.port.addr(), Exit: t.exit, Missing: missing,
 	}
+	if s.State == idle.Asleep && t.depth == idle.Awake {
+		s.State = idle.Waking // started, and about to be adopted
+	}
 	if t.spec.Activation == Socket {
 		s.InFlight = t.port.open()
 	}

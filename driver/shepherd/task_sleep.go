@@ -89,16 +89,10 @@ func (t *task) end(ctx context.Context, app *application, how ending) error {
 	if how.timeout >= 0 {
 		t.tell(ctx, app, sig, how.timeout)
 	}
-	err = t.spawner.killAll()
-	select {
-	case <-app.ended:
-		return nil
-	case <-time.After(killedWithin):
-		return errors.Join(fmt.Errorf("process %d survives SIGKILL", app.pid), err)
-	}
+	return t.spawner.killed()
 }
 
-// killedWithin is how long the kernel may take to end a process that was killed.
+// killedWithin is how long the kernel may take to end what was killed.
 const killedWithin = 10 * time.Second
 
 // tell sends the signal and waits for the end, or for the time to be up.

@@ -2,12 +2,14 @@ package shepherd_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -211,4 +213,32 @@ func wantIn(t testing.TB, text, part string) {
 	if !strings.Contains(text, part) {
 		t.Fatalf("%q does not contain %q", text, part)
 	}
+}
+
+// pauseFor lets real time pass, for what must not happen meanwhile.
+func pauseFor(t testing.TB, d time.Duration) {
+	t.Helper()
+	time.Sleep(d)
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// events reads the task's events until there is one of a kind. What it passes over is gone.
+func events(t testing.TB, c *shepherd.Client, kind shepherd.EventKind) shepherd.Event {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var found shepherd.Event
+	enough := errors.New("enough")
+	err := c.Events(ctx, func(e shepherd.Event) error {
+		if e.Kind == kind {
+			found = e
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) {
+		t.Fatalf("no event %q: %v", kind, err)
+	}
+	return found
 }

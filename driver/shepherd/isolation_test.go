@@ -1,0 +1,304 @@
+package shepherd_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"doze/driver/shepherd"
+	"doze/idle"
+)
+
+func TestClient_isolation_isNobodyWithoutNewPrivileges(t *testing.T) {
+	asRoot(t)
+	c := launch(t, spec(t, "http"))
+	wantIn(t, mustGet(t, c, "/"), "uid 65534")
+	for _, line := range []string{"NoNewPrivs:\t1", "CapEff:\t0000000000000000", "PPid:\t1\n"} {
+		wantIn(t, mustGet(t, c, "/status"), line)
+	}
+	out := run(t, c, "ls", "/proc")
+	if n := len(strings.Fields(digits(out))); n > 5 {
+		t.Errorf("the task sees %d processes:\n%s", n, out)
+	}
+	for _, ns := range []string{"pid", "ipc", "mnt"} {
+		ours, err := os.Readlink("/proc/self/ns/" + ns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if theirs := run(t, c, "readlink", "/proc/self/ns/"+ns); strings.TrimSpace(theirs) == ours {
+			t.Errorf("the task shares our %s namespace", ns)
+		}
+	}
+}
+
+// digits keeps the lines that are numbers.
+func digits(lines string) string {
+	var kept []string
+	for line := range strings.Lines(lines) {
+		if line != "" && '0' <= line[0] && line[0] <= '9' {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "")
+}
+
+func TestClient_user_isByNameOrNumber(t *testing.T) {
+	asRoot(t)
+	for user, want := range map[string]string{
+		"daemon": "1 1", "12345": "12345 12345", "12345:54321": "12345 54321", "root": "0 0",
+	} {
+		s := spec(t, "never")
+		s.Listen, s.User = "", user
+		c := launch(t, s)
+		if got := run(t, c, "sh", "-c", "echo $(id -u) $(id -g)"); strings.TrimSpace(got) != want {
+			t.Errorf("user %q runs as %s", user, got)
+		}
+	}
+}
+
+// What an application is born with: no signal ignored, and only its own environment.
+func TestClient_environment_isTheTasksOwn(t *testing.T) {
+	t.Setenv("SECRET_OF_THE_AGENT", "1")
+	s := spec(t, "http")
+	s.Env = append(s.Env, "ADDR=127.0.0.1:${DOZE_PORT}")
+	s.PortEnv = "PORT"
+	c := launch(t, s)
+	env := mustGet(t, c, "/env")
+	port := itoa(status(t, c).Port)
+	for _, want := range []string{"ADDR=127.0.0.1:" + port, "PORT=" + port, "DOZE_PORT=" + port} {
+		wantIn(t, env, want)
+	}
+	for _, no := range []string{"SECRET", "GOGC", "NOMAD_PLUGIN"} {
+		if strings.Contains(env, no) {
+			t.Errorf("the task sees %s in\n%s", no, env)
+		}
+	}
+	if ignored := run(t, c, "grep", "SigIgn", "/proc/self/status"); !strings.Contains(ignored, "0000000000000000") {
+		t.Error(ignored)
+	}
+}
+
+func TestClient_orphans_areReaped(t *testing.T) {
+	c := launch(t, spec(t, "orphan"))
+	awaitState(t, c, idle.Ready)
+	await(t, c, "reaped", func(shepherd.Status) bool {
+		out := run(t, c, "sh", "-c", "cat /proc/[0-9]*/stat")
+		return os.Geteuid() != 0 || !strings.Contains(out, ") Z 1 ")
+	})
+}
+
+func TestClient_forkBomb_isBoundedAndStops(t *testing.T) {
+	asRoot(t)
+	s := spec(t, "bomb")
+	if s.Cgroup.Legacy["pids"] == "" && s.Cgroup.Unified == "" {
+		t.Skip("NEEDS A PIDS CONTROLLER")
+	}
+	s.Cgroup.Limits.Pids = 40
+	c := launch(t, s)
+	wantIn(t, mustGet(t, c, "/"), "pid ")
+	stats, err := c.Stats(t.Context())
+	if err != nil || stats.Pids < 10 || stats.Pids > 40 {
+		t.Fatal(stats.Pids, err)
+	}
+	if err := c.Stop(t.Context(), time.Second, ""); err != nil {
+		t.Fatal(err)
+	}
+	if stats, err = c.Stats(t.Context()); err != nil || stats.Pids != 0 {
+		t.Fatalf("%d processes are left, %v", stats.Pids, err)
+	}
+}
+
+func TestClient_outOfMemory_isToldAsSuch(t *testing.T) {
+	asRoot(t)
+	s := spec(t, "oom")
+	if s.Cgroup.Legacy["memory"] == "" && s.Cgroup.Unified == "" {
+		t.Skip("NEEDS A MEMORY CONTROLLER")
+	}
+	s.Cgroup.Limits.MemoryBytes, s.Cgroup.Limits.SwapBytes = 64<<20, -1
+	c := launch(t, s)
+	awaitState(t, c, idle.Ready)
+	if _, err := get(t, c, "/eat"); err == nil {
+		t.Error("answered with its memory used up")
+	}
+	e, err := c.Wait(t.Context())
+	if err != nil || !e.OOMKilled || e.Signal != int(syscall.SIGKILL) {
+		t.Fatal(e, err)
+	}
+	wantIn(t, events(t, c, shepherd.EventOOM).Message, "out of memory")
+}
+
+func TestClient_stats_comeFromTheCgroup(t *testing.T) {
+	asRoot(t)
+	s := spec(t, "http")
+	s.Cgroup.Limits.MemoryBytes, s.Cgroup.Limits.CPUShares = 512<<20, 500
+	c := launch(t, s)
+	mustGet(t, c, "/")
+	stats, err := c.Stats(t.Context())
+	if err != nil || stats.CPU.Total == 0 || stats.Pids == 0 {
+		t.Fatalf("%+v %v", stats, err)
+	}
+	if s.Cgroup.Legacy["memory"] != "" && (stats.Memory.Usage == 0 || stats.Memory.Limit != 512<<20) {
+		t.Fatalf("%+v", stats.Memory)
+	}
+}
+
+// Everything goes with the shepherd, frozen or not: the kernel sees to it.
+func TestClient_shepherdKilled_childrenAreGone(t *testing.T) {
+	withFreezer(t)
+	for _, depth := range []idle.Depth{idle.Awake, idle.Freeze} {
+		t.Run(depth.String(), func(t *testing.T) {
+			s := spec(t, "bomb") // with children of its own
+			s.Cgroup.Limits.Pids = 20
+			c, err := shepherd.Launch(t.Context(), socketDir(t), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			st := awaitState(t, c, idle.Ready)
+			if depth != idle.Awake {
+				sleep(t, c, depth)
+			}
+			if err := syscall.Kill(st.Shepherd, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Wait(t.Context()); !errors.Is(err, shepherd.ErrGone) {
+				t.Fatal(err)
+			}
+			awaitEmpty(t, s.Cgroup.Unified)
+			if _, err := net.Dial("tcp", st.Listen); err == nil {
+				t.Error("somebody still listens")
+			}
+		})
+	}
+}
+
+func awaitEmpty(t *testing.T, dir string) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for dir != "" {
+		procs, err := os.ReadFile(dir + "/cgroup.procs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(procs) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left behind: %s", procs)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func TestLaunch_networkNamespace_isEntered(t *testing.T) {
+	asRoot(t)
+	name := fmt.Sprintf("doze-test-%d", os.Getpid())
+	if out, err := exec.Command("ip", "netns", "add", name).CombinedOutput(); err != nil {
+		t.Skipf("NEEDS ip netns: %v %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("ip", "netns", "del", name).CombinedOutput(); err != nil {
+			t.Errorf("%v %s", err, out)
+		}
+	})
+	if out, err := exec.Command("ip", "-n", name, "link", "set", "lo", "up").CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	s := spec(t, "http")
+	s.NetNS = "/run/netns/" + name
+	c := launch(t, s)
+	st := awaitState(t, c, idle.Ready)
+	if _, err := net.DialTimeout("tcp", st.Listen, time.Second); err == nil {
+		t.Fatal("the task's port is open in our network")
+	}
+	out, err := exec.Command("ip", "netns", "exec", name, "curl", "-s", st.Listen).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantIn(t, string(out), "pid ")
+}
+
+// No other user talks to a shepherd, and nothing that it is sent makes it fall.
+func TestShepherd_controlSocket_isClosedToOthers(t *testing.T) {
+	asRoot(t)
+	s := spec(t, "http")
+	dir := socketDir(t)
+	c, err := shepherd.Launch(t.Context(), dir, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Destroy(context.Background()) })
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Fatal(info.Mode(), err)
+	}
+	// even where the directory were open, the caller's user is looked at
+	for _, path := range []string{filepath.Dir(dir), dir, dir + "/s"} {
+		if err := os.Chmod(path, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	probe := exec.Command(binary, "app", "poke", dir+"/s")
+	probe.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if out, err := probe.CombinedOutput(); err != nil || string(out) != "hung up\n" {
+		t.Fatalf("%s %v", out, err)
+	}
+	for _, junk := range []string{"", "x", "\xff\xff\xff\xffm", "\x00\x00\x00\x02m{}",
+		"\x00\x00\x00\x0fm{\"call\":\"nope\"}", "\x00\x00\x00\x0fm{\"call\":\"stop\"}"} {
+		conn, err := net.Dial("unix", dir+"/s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Write([]byte(junk)); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(conn); err != nil {
+			t.Error(err)
+		}
+		_ = conn.Close()
+	}
+	wantIn(t, mustGet(t, c, "/"), "pid ")
+}
+
+// appPoke asks a shepherd that is another user's.
+func appPoke(args []string) error {
+	conn, err := net.Dial("unix", args[0])
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Write([]byte("\x00\x00\x00\x11m{\"call\":\"status\"}")); err != nil {
+		return err
+	}
+	answer, err := io.ReadAll(conn)
+	if len(answer) == 0 {
+		fmt.Println("hung up")
+		return nil
+	}
+	return fmt.Errorf("%q %w", answer, err)
+}
+
+// run executes a command in the task and returns what it wrote.
+func run(t *testing.T, c *shepherd.Client, argv ...string) string {
+	t.Helper()
+	var out, complaints bytes.Buffer
+	e, err := c.Exec(t.Context(), shepherd.ExecSpec{Argv: argv}, nil, &out, &complaints)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Code != 0 && complaints.Len() > 0 {
+		t.Logf("%v: %s", argv, complaints.String())
+	}
+	return out.String()
+}
