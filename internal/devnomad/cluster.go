@@ -64,7 +64,7 @@ func Start(cfg Config) (*Cluster, error) {
 	c.scheduler = newScheduler(c)
 	c.client = newClient(c)
 	if cfg.Runner == nil {
-		c.procs = newProcesses(c.ctx, c.spawn)
+		c.procs = newProcesses(c.ctx, c.spawn, c.tempDir())
 	}
 	if cfg.ACLToken != "" {
 		c.store.bootstrap(cfg.ACLToken)
@@ -88,6 +88,14 @@ func (c *Cluster) makeDir() error {
 	}
 	c.dir, c.ownDir = dir, true
 	return nil
+}
+
+// tempDir is the data directory where it is the cluster's own; else "".
+func (c *Cluster) tempDir() string {
+	if !c.ownDir {
+		return ""
+	}
+	return c.dir
 }
 
 func (c *Cluster) removeDir() error {

@@ -24,8 +24,9 @@ type processes struct {
 
 // newProcesses starts the thread that all tasks are children of: Linux ends a
 // child when the thread that made it ends, so that has to be one that stays.
-func newProcesses(ctx context.Context, spawn func(func())) *processes {
-	p := &processes{starts: make(chan func()), watchdog: &watchdog{}}
+// tempDir ("": none) is removed if this process is killed.
+func newProcesses(ctx context.Context, spawn func(func()), tempDir string) *processes {
+	p := &processes{starts: make(chan func()), watchdog: &watchdog{dir: tempDir}}
 	spawn(func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()

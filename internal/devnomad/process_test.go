@@ -201,6 +201,10 @@ func TestCluster_embedderKilled_leavesNoProcess(t *testing.T) {
 	for _, pid := range all {
 		until(t, fmt.Sprintf("process %d is gone", pid), func() bool { return gone(pid) })
 	}
+	until(t, "the data directory is gone", func() bool {
+		left, err := filepath.Glob(filepath.Join(dir, "devnomad-*"))
+		return err == nil && len(left) == 0
+	})
 }
 
 func TestCluster_taskLogs_areKeptInFilesAndServed(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 )
 
 // watchdogScript keeps the list of process groups that it is told on its input.
-// At the input's end, which comes also when the writer is killed, it kills them.
+// At the input's end, which comes also when the writer is killed, it kills them,
+// and removes the directory that it is given, if any.
 const watchdogScript = `trap '' INT TERM HUP
 groups=
 while read -r op pid; do
@@ -19,12 +20,14 @@ while read -r op pid; do
 	esac
 done
 for g in $groups; do kill -s KILL -- "-$g" 2>/dev/null; done
+[ -z "$1" ] || rm -rf -- "$1"
 `
 
 // watchdog is a small process that ends the tasks' process groups when this
 // process dies without a chance to do it: a parent-death signal reaches only
 // direct children. It is started with the first task.
 type watchdog struct {
+	dir string // temporary, to be removed with the tasks; "": none
 	mu  sync.Mutex
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -36,7 +39,7 @@ func (w *watchdog) begin() error {
 	if w.cmd != nil {
 		return nil
 	}
-	cmd := exec.Command("/bin/sh", "-c", watchdogScript)
+	cmd := exec.Command("/bin/sh", "-c", watchdogScript, "watchdog", w.dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // no key of a terminal reaches it
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -60,15 +60,16 @@ const dirPrefix = "realnomad-"
 // removeDir removes an agent's directory, after what the agent has mounted in
 // it: each task's secrets are on a file system of their own.
 func removeDir(dir string) error {
+	const detach = 2 // MNT_DETACH of umount(2)
 	mounts, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // Linux alone has it
 		return fmt.Errorf("cannot list mounts: %w", err)
 	}
 	var errs []error
 	for line := range strings.Lines(string(mounts)) {
 		f := strings.Fields(line)
 		if len(f) > 1 && strings.HasPrefix(f[1], dir+"/") {
-			errs = append(errs, syscall.Unmount(f[1], syscall.MNT_DETACH))
+			errs = append(errs, syscall.Unmount(f[1], detach))
 		}
 	}
 	return errors.Join(append(errs, os.RemoveAll(dir))...)
