@@ -32,6 +32,8 @@ func testDriver(log hclog.Logger) drivers.Driver {
 	switch os.Getenv(driverVar) {
 	case "probe":
 		return newProbe(log)
+	case "process":
+		return &Process{}
 	case "mute":
 		return Mute{&Timer{}}
 	case "unnamed":
