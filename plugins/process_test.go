@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -179,6 +178,6 @@ func TestHost_noPlugin_isAnError(t *testing.T) {
 	}
 	at := host.Attachment{Network: "unix", Address: t.TempDir() + "/none", PID: 1 << 30}
 	if _, err := host.Reattach(at, nil); err == nil {
-		t.Error(fmt.Sprintf("Reattach to %+v had no error", at))
+		t.Errorf("Reattach to %+v had no error", at)
 	}
 }

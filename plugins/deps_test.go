@@ -1,0 +1,35 @@
+package plugins_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// officialPackages is what a driver on Nomad 2.0.5's own plugins/drivers pulls in,
+// counted in the same way: packages that are not the standard library's.
+const officialPackages = 344
+
+func TestDependencies_ofAPlugin_areLessThanHalfOfTheOfficialSDKs(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps",
+		"-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "doze/plugins")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("cannot list the packages: %v", err)
+	}
+	packages := strings.Fields(string(out))
+	ours := 0
+	for _, pkg := range packages {
+		if strings.HasPrefix(pkg, "doze/") {
+			ours++
+		}
+		if strings.HasPrefix(pkg, "github.com/hashicorp/nomad/") {
+			t.Errorf("%s is Nomad's own code", pkg)
+		}
+	}
+	t.Logf("a plugin pulls in %d packages, %d of them the SDK's own; the official SDK: %d",
+		len(packages), ours, officialPackages)
+	if len(packages) >= officialPackages/2 {
+		t.Errorf("%d packages are not less than half of %d", len(packages), officialPackages)
+	}
+}
