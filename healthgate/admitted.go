@@ -40,7 +40,7 @@ func (g *Gate) Pick() *Member {
 func (g *Gate) refresh() {
 	var members []*Member
 	for _, s := range g.round.seats {
-		if may := s.verified || s.forced || g.cfg.Off; may != s.admitted {
+		if may := s.verified || s.forced || g.off; may != s.admitted {
 			s.admitted, s.since = may, time.Now()
 		}
 		if s.admitted {
@@ -52,7 +52,7 @@ func (g *Gate) refresh() {
 		g.open.Store(nil)
 		if was {
 			g.log(slog.LevelWarn, "no target is left")
-			g.postGeneration(g.cfg.OnLost, g.gen)
+			g.postGeneration(g.cfg.onLost, g.gen)
 		}
 		return
 	}
@@ -65,10 +65,10 @@ func (g *Gate) refresh() {
 func (g *Gate) opened() {
 	if !g.round.healthy && !g.round.failedOpen {
 		g.round.failedOpen = true
-		g.cfg.Counters.FailedOpen.Add(1)
+		g.cfg.counters.FailedOpen.Add(1)
 	}
 	g.turn(g.gen, nil)
-	g.postGeneration(g.cfg.OnReady, g.gen)
+	g.postGeneration(g.cfg.onReady, g.gen)
 }
 
 // errorRun is how many errors in a row, short of a failed dial, take a target out.
@@ -91,7 +91,7 @@ func (g *Gate) Report(m *Member, err error) {
 	m.errs.Store(0)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if s := g.seatOf(m); s != nil && s.admitted && !g.cfg.Off {
+	if s := g.seatOf(m); s != nil && s.admitted && !g.off {
 		g.takeOut(s, err)
 	}
 }

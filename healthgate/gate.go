@@ -2,6 +2,7 @@ package healthgate
 
 import (
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +11,10 @@ import (
 // GateConfig describes the gate of one group. The zero value probes by tcp.
 type GateConfig struct {
 	Probe ProbeConfig
+	// Like, if not nil, is a gate that may share its probe's settings with this one, where
+	// they are equal (a Dial makes them unequal): of many gates, each may name the one
+	// before it. Nothing else is taken from it.
+	Like *Gate
 	// Limit, if not nil, bounds how many probes run at once over all gates that share it.
 	Limit *Limiter
 	// Off admits to any target that exists while probing goes on in the background: the
@@ -46,11 +51,13 @@ type Counters struct {
 // replaced at every wake (Arm), never cancelled into success. All methods are safe for
 // concurrent use. A shut gate has no goroutine and no timer.
 type Gate struct {
-	cfg  *GateConfig
-	open atomic.Pointer[admitted] // nil: nobody is admitted
+	cfg         settings
+	probeConfig *ProbeConfig             // replaced, never changed: gates share it
+	open        atomic.Pointer[admitted] // nil: nobody is admitted
 
+	off    bool       // the kill switch; see GateConfig.Off
+	closed bool       // guarded, like what follows, by mu
 	mu     sync.Mutex // never held across anything that blocks
-	closed bool
 	gen    Generation
 	round  *round // nil: shut
 	room   *room  // where the next waiter waits; nil until there is one
@@ -59,9 +66,19 @@ type Gate struct {
 	running sync.WaitGroup // watches and the outbox's delivery
 }
 
+// settings are what a gate keeps of its GateConfig, beside the probe.
+type settings struct {
+	limit                     *Limiter
+	counters                  *Counters
+	onBooted, onReady, onLost func(Generation)
+	onGone                    func(*Member)
+	log                       *slog.Logger
+}
+
 // NewGate returns a shut gate of generation 0. It returns Validate's error of the probe.
 func NewGate(cfg GateConfig) (*Gate, error) {
-	if err := cfg.Probe.Validate(); err != nil {
+	probe, err := cfg.probe()
+	if err != nil {
 		return nil, err
 	}
 	if cfg.Counters == nil {
@@ -70,7 +87,27 @@ func NewGate(cfg GateConfig) (*Gate, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Gate{cfg: &cfg}, nil
+	return &Gate{probeConfig: probe, off: cfg.Off, cfg: settings{
+		limit: cfg.Limit, counters: cfg.Counters, log: cfg.Log,
+		onBooted: cfg.OnBooted, onReady: cfg.OnReady, onLost: cfg.OnLost, onGone: cfg.OnGone,
+	}}, nil
+}
+
+// probe returns the probe of Like where it is equal, else a copy of its own.
+func (c *GateConfig) probe() (*ProbeConfig, error) {
+	if c.Like != nil {
+		if shared := c.Like.sharedProbe(); reflect.DeepEqual(*shared, c.Probe) {
+			return shared, nil
+		}
+	}
+	own := c.Probe
+	return &own, own.Validate()
+}
+
+func (g *Gate) sharedProbe() *ProbeConfig {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.probeConfig
 }
 
 // Arm begins generation gen: every target is forgotten, the gate is shut, waiters stay and
@@ -84,7 +121,7 @@ func (g *Gate) Arm(gen Generation) {
 	g.end()
 	g.gen = gen
 	g.round = &round{gen: gen}
-	g.cfg.Counters.Started.Add(1)
+	g.cfg.counters.Started.Add(1)
 	g.turn(0, nil)
 }
 
@@ -109,7 +146,7 @@ func (g *Gate) end() {
 		g.dismiss(s)
 	}
 	if !r.healthy && !r.failedOpen {
-		g.cfg.Counters.Aborted.Add(1)
+		g.cfg.counters.Aborted.Add(1)
 	}
 	g.open.Store(nil)
 	g.round = nil

@@ -492,43 +492,61 @@ level=WARN msg="no target is left"
 }
 
 func TestNewGate_badProbe_isAnError(t *testing.T) {
-	_, err := healthgate.NewGate(healthgate.GateConfig{Probe: healthgate.ProbeConfig{Kind: "icmp"}})
-	if _, ok := errors.AsType[*healthgate.FieldError](err); !ok {
-		t.Errorf("got %v", err)
+	good, err := healthgate.NewGate(healthgate.GateConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, like := range []*healthgate.Gate{nil, good} {
+		_, err := healthgate.NewGate(healthgate.GateConfig{
+			Probe: healthgate.ProbeConfig{Kind: "icmp"}, Like: like,
+		})
+		if _, ok := errors.AsType[*healthgate.FieldError](err); !ok {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 
-// A group that sleeps costs its gate and its settings: at most 2 KiB, with room for idle's
-// share.
+// A group that sleeps costs its gate and, unless it shares it, its probe: at most 2 KiB in
+// all, with room for what others keep of a group.
 func TestGate_asleep_isSmall(t *testing.T) {
-	if n := unsafe.Sizeof(healthgate.Gate{}); n > 128 {
+	if n := unsafe.Sizeof(healthgate.Gate{}); n > 160 {
 		t.Errorf("a Gate takes %d bytes", n)
 	}
-	if n := unsafe.Sizeof(healthgate.GateConfig{}); n > 512 {
-		t.Errorf("a GateConfig takes %d bytes", n)
-	}
 	const groups = 1000
-	gates := make([]*healthgate.Gate, groups)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.GC() // what pools still held
-	runtime.ReadMemStats(&before)
-	for i := range gates {
-		g, err := healthgate.NewGate(healthgate.GateConfig{Probe: healthgate.ProbeConfig{
-			Kind: "http", Path: "/healthz", Body: "ok|ready",
-		}})
-		if err != nil {
-			t.Fatal(err)
+	counters := new(healthgate.Counters)
+	for _, test := range []struct {
+		share bool
+		most  int64
+	}{{false, 640}, {true, 352}} {
+		gates := make([]*healthgate.Gate, groups)
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.GC() // what pools still held
+		runtime.ReadMemStats(&before)
+		for i := range gates {
+			cfg := healthgate.GateConfig{
+				Probe:    healthgate.ProbeConfig{Kind: "http", Path: "/healthz", Body: "ok|ready"},
+				Counters: counters,
+			}
+			if test.share && i > 0 {
+				cfg.Like = gates[i-1]
+			}
+			g, err := healthgate.NewGate(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.Arm(1)
+			g.Waiter()
+			g.Shut()
+			gates[i] = g
 		}
-		g.Arm(1)
-		g.Waiter()
-		g.Shut()
-		gates[i] = g
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		each := int64(after.HeapAlloc-before.HeapAlloc) / groups
+		if each > test.most {
+			t.Errorf("%d bytes a sleeping gate (shared: %t), want at most %d", each, test.share,
+				test.most)
+		}
+		runtime.KeepAlive(gates)
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if each := int64(after.HeapAlloc-before.HeapAlloc) / groups; each > 1024 {
-		t.Errorf("%d bytes a sleeping gate, want at most 1 KiB", each)
-	}
-	runtime.KeepAlive(gates)
 }

@@ -30,7 +30,7 @@ func (g *Gate) postGeneration(call func(Generation), gen Generation) {
 
 func (g *Gate) log(level slog.Level, text string, args ...any) {
 	args = append(args, "generation", g.gen)
-	to := g.cfg.Log
+	to := g.cfg.log
 	g.post(func() { to.Log(context.Background(), level, text, args...) })
 }
 

@@ -98,12 +98,10 @@ func (g *Gate) SetProbe(probe ProbeConfig) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if reflect.DeepEqual(g.cfg.Probe, probe) {
+	if reflect.DeepEqual(*g.probeConfig, probe) {
 		return nil
 	}
-	cfg := *g.cfg
-	cfg.Probe = probe
-	g.cfg = &cfg
+	g.probeConfig = &probe
 	if g.round == nil {
 		return nil
 	}
@@ -117,11 +115,11 @@ func (g *Gate) SetProbe(probe ProbeConfig) error {
 // prober is made for the round and goes with it: a shut gate keeps no compiled probe.
 func (g *Gate) prober() *Prober {
 	if g.round.prober == nil {
-		probe, err := g.cfg.Probe.New()
+		probe, err := g.probeConfig.New()
 		if err != nil { // valid in NewGate, so a map was changed since
 			probe = deadProbe{err}
 		}
-		g.round.prober = &Prober{cfg: g.cfg.Probe.withDefaults(), probe: probe, limit: g.cfg.Limit}
+		g.round.prober = &Prober{cfg: g.probeConfig.withDefaults(), probe: probe, limit: g.cfg.limit}
 	}
 	return g.round.prober
 }
@@ -134,7 +132,7 @@ func (p deadProbe) Probe(context.Context, string) error { return &ProbeError{Unk
 func (g *Gate) dismiss(s *seat) {
 	s.left = true
 	s.stop()
-	if gone := g.cfg.OnGone; gone != nil {
+	if gone := g.cfg.onGone; gone != nil {
 		g.post(func() { gone(s.member) })
 	}
 }
@@ -152,11 +150,11 @@ func (g *Gate) learn(s *seat, w *watch, r Result) {
 		s.err = r.Err.Error()
 	}
 	if r.Verdict == Unknown {
-		g.cfg.Counters.Error.Add(1)
+		g.cfg.counters.Error.Add(1)
 	}
 	if r.Verdict < Dead && !g.round.booted {
 		g.round.booted = true
-		g.postGeneration(g.cfg.OnBooted, g.gen)
+		g.postGeneration(g.cfg.onBooted, g.gen)
 	}
 	if r.Ready != s.verified {
 		g.promote(s, r)
@@ -174,7 +172,7 @@ func (g *Gate) promote(s *seat, r Result) {
 	}
 	if r.Ready && !g.round.healthy {
 		g.round.healthy = true
-		g.cfg.Counters.Healthy.Add(1)
+		g.cfg.counters.Healthy.Add(1)
 	}
 	g.refresh()
 }

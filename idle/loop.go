@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"doze/healthgate"
 )
 
 // Config is the Loop's. The zero value is usable.
@@ -33,7 +35,8 @@ type Loop struct {
 
 	mu      sync.RWMutex
 	groups  map[GroupID]*Group
-	policy  *Policy // the one given last; equal ones share it
+	policy  *Policy          // the one given last; equal ones share it
+	gate    *healthgate.Gate // the last one; probes that are equal share their settings
 	started bool
 	closed  bool
 

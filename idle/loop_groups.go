@@ -59,20 +59,32 @@ func (l *Loop) Add(cfg GroupConfig) (*Group, error) {
 	return g, nil
 }
 
-func (l *Loop) newGroup(cfg *GroupConfig) (*Group, error) {
+func (l *Loop) newGroup(cfg *GroupConfig) (g *Group, err error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	g := &Group{id: cfg.ID, loop: l, workload: cfg.Workload, source: cfg.Activity}
+	g = &Group{id: cfg.ID, loop: l, workload: cfg.Workload, source: cfg.Activity}
 	cfg.Gate.OnBooted, cfg.Gate.OnReady, cfg.Gate.OnLost = g.onBooted, g.onReady, g.onLost
-	gate, err := healthgate.NewGate(cfg.Gate)
-	if err != nil {
+	if g.gate, err = l.newGate(cfg.Gate); err != nil {
 		return nil, err
 	}
-	g.gate = gate
 	g.leases.shut()
 	g.machine = NewMachine(time.Now(), l.share(cfg.Policy), cfg.Observed.Depth)
 	return g, nil
+}
+
+// newGate makes a gate that shares what it can with the one before it.
+func (l *Loop) newGate(cfg healthgate.GateConfig) (*healthgate.Gate, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if cfg.Like == nil {
+		cfg.Like = l.gate
+	}
+	gate, err := healthgate.NewGate(cfg)
+	if err == nil {
+		l.gate = gate
+	}
+	return gate, err
 }
 
 // Remove stops managing a group; nothing is told to its workload, the context of a call

@@ -17,6 +17,7 @@ type catalog struct {
 	jobs    map[idle.GroupID]*job // by namespace and job
 	index   uint64                // of the last listing
 	latest  uint64                // the highest that any job was seen at
+	shared  sharedPolicies
 }
 
 // job is one job that has a scaling block.
@@ -44,7 +45,7 @@ func (c *catalog) group(id idle.GroupID) *group {
 
 func (j *job) group(name string) *group {
 	for _, g := range j.groups {
-		if g.ID.Group == name {
+		if g.id().Group == name {
 			return g
 		}
 	}
@@ -77,11 +78,9 @@ func (c *catalog) relist(l *listing, now time.Time) {
 	}
 	c.index, c.latest = l.index, l.index
 	listed := l.same
-	for _, j := range l.changed {
-		id := idle.GroupID{Namespace: deref(j.Namespace), Job: deref(j.ID)}
-		listed[id] = true
-		c.putJob(id, j, cause)
-		c.jobs[id].seen = deref(j.ModifyIndex)
+	for i := range l.changed {
+		listed[l.changed[i].id] = true
+		c.putJob(&l.changed[i], cause)
 	}
 	for id := range c.jobs {
 		if !listed[id] {
@@ -89,6 +88,7 @@ func (c *catalog) relist(l *listing, now time.Time) {
 		}
 	}
 	c.relistAllocations(l)
+	*l = listing{} // as large as the catalog: the sink may want to have it collected
 	c.sink.Resynced(now)
 }
 
@@ -143,94 +143,63 @@ func (c *catalog) jobEvent(e event, j *nomad.Job, deleted bool) {
 	case known != nil && known.stamp == stampOf(j):
 		known.seen = e.Index // only its status changed
 	case known != nil || slices.ContainsFunc(j.TaskGroups, hasScaling):
-		c.putJob(id, j, "the job was registered")
-		c.jobs[id].seen = e.Index
+		v := versionOf(j)
+		v.seen = e.Index
+		c.putJob(&v, "the job was registered")
 	}
-}
-
-func stampOf(j *nomad.Job) stamp {
-	return stamp{deref(j.CreateIndex), deref(j.JobModifyIndex)}
 }
 
 func hasScaling(tg *nomad.TaskGroup) bool { return tg != nil && tg.Scaling != nil }
 
 // putJob takes in one version of a job.
-func (c *catalog) putJob(id idle.GroupID, read *nomad.Job, cause string) {
-	j := c.jobs[id]
+func (c *catalog) putJob(v *version, cause string) {
+	j := c.jobs[v.id]
 	if j == nil {
 		j = &job{}
-		c.jobs[id] = j
+		c.jobs[v.id] = j
 	}
-	j.stamp = stampOf(read)
-	var all Diagnostics
-	found := map[string]bool{}
-	for _, tg := range read.TaskGroups {
-		managed, wrong := ReadGroup(read, tg)
-		all = appendNew(all, wrong)
-		if managed != nil {
-			found[managed.ID.Group] = true
-			c.putGroup(j, managed, cause)
-		}
+	j.stamp, j.seen = v.stamp, v.seen
+	for _, m := range v.groups {
+		c.putGroup(j, m, cause)
 	}
 	for _, g := range slices.Clone(j.groups) {
-		if !found[g.ID.Group] {
-			c.dropGroup(j, g, leftAlone(all, g.ID.Group))
+		if !v.has(g.id().Group) {
+			c.dropGroup(j, g, v.leftAlone(g.id().Group))
 		}
 	}
-	c.diagnose(id, j, all)
-}
-
-// appendNew leaves out what was said before: what is wrong with a job is wrong with each of
-// its groups.
-func appendNew(all, more Diagnostics) Diagnostics {
-	for _, d := range more {
-		if !slices.Contains(all, d) {
-			all = append(all, d)
-		}
-	}
-	return all
-}
-
-// leftAlone says why a group of a job that goes on is no longer managed.
-func leftAlone(ds Diagnostics, name string) string {
-	for _, d := range ds {
-		if d.Group.Group == name || d.Group.Group == "" {
-			return "its policy is wrong: " + d.String()
-		}
-	}
-	return "it no longer opts in"
+	c.diagnose(v.id, j, v.problems)
 }
 
 func (c *catalog) putGroup(j *job, m *Managed, cause string) {
-	now := Group{
-		ID: m.ID, JobCreateIndex: j.created, Policy: m.Policy, Min: m.Min, Max: m.Max,
-		Count: m.Count, JobModifyIndex: j.modified,
-	}
+	now := setup{c.shared.take(m.Policy), slices.Clip(m.Policy.Routes), m.Max, j.created}
 	g := j.group(m.ID.Group)
 	if g == nil {
-		g = &group{Group: now, told: now.Count, work: workload{c.watcher, m.ID}}
+		g = &group{
+			work: workload{c.watcher, m.ID}, setup: now,
+			count: m.Count, index: j.modified, told: m.Count,
+		}
 		j.groups = append(j.groups, g)
 		g.remember()
-		c.sink.Put(now, &g.work, idle.Observation{Count: now.Count, Cause: cause})
+		c.sink.Put(g.public(), &g.work, idle.Observation{Count: g.count, Cause: cause})
 		return
 	}
-	same := g.sameSettings(now)
-	g.Group = now
+	same := g.same(&now)
+	g.setup, g.count, g.index = now, m.Count, j.modified
 	g.remember()
 	if same {
 		g.observe(c.sink)
 		return
 	}
 	if !g.holdsBack() {
-		g.told = now.Count
+		g.told = g.count
 	}
-	c.sink.Put(now, &g.work, idle.Observation{Count: g.told, Cause: cause})
+	c.sink.Put(g.public(), &g.work, idle.Observation{Count: g.told, Cause: cause})
 	g.declare(c.sink)
 }
 
 func (c *catalog) dropGroup(j *job, g *group, cause string) {
 	j.groups = slices.DeleteFunc(j.groups, func(o *group) bool { return o == g })
-	c.sink.Remove(g.ID, cause)
+	c.sink.Remove(g.id(), cause)
 }
 
 func (c *catalog) dropJob(id idle.GroupID, cause string) {

@@ -114,7 +114,7 @@ func TestCatalog_listingOlderThanOwnWrite_isNoNews(t *testing.T) {
 	g.settle(asked{count: 0, index: 40, wrote: true}, s)
 	c.relist(&listing{
 		reached: 10, index: 35, allocsIndex: 35, same: map[idle.GroupID]bool{},
-		changed: []*nomad.Job{jobAt(20, 2)},
+		changed: []version{versionOf(jobAt(20, 2))},
 	}, time.Time{})
 	s.expect(t)
 	if g.written != 40 {

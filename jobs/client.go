@@ -12,7 +12,6 @@ import (
 const (
 	callTimeout = 10 * time.Second // of a plain call; a Nomad that hangs is one that is away
 	blockFor    = 60 * time.Second // of a blocking query
-	pageSize    = 1000             // objects per page of a listing
 )
 
 // client is the part of Nomad's HTTP API that this package uses. Every call is bounded in

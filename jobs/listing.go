@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -14,6 +15,8 @@ import (
 const (
 	listWithin  = 2 * time.Minute // a complete listing
 	jobsAtOnce  = 8               // jobs read at the same time
+	jobsPage    = 5000            // jobs per page; Nomad goes over all before it, each time
+	allocsPage  = 1000            // allocations per page; they come with their resources
 	allocsAlive = `DesiredStatus == "run" and ClientStatus != "complete" and ` +
 		`ClientStatus != "failed" and ClientStatus != "lost"`
 )
@@ -30,8 +33,10 @@ type jobStub struct {
 
 func (s jobStub) id() idle.GroupID { return idle.GroupID{Namespace: s.Namespace, Job: s.ID} }
 
-// stamp tells one version of a job from another.
-type stamp struct{ created, modified uint64 }
+// policyStub is what tells whether a job has a scaling block.
+type policyStub struct {
+	Target struct{ Namespace, Job string }
+}
 
 // listing is a complete look at Nomad: every job that has a scaling block and runs.
 type listing struct {
@@ -41,7 +46,7 @@ type listing struct {
 	index       uint64                      // what happened up to it is in the listing
 	allocsIndex uint64                      // the same for allocs
 	same        map[idle.GroupID]bool       // jobs that are as known says
-	changed     []*nomad.Job                // jobs that are new or were changed
+	changed     []version                   // jobs that are new or were changed
 	allocs      []*nomad.AllocationListStub // alive, of all jobs, with resources
 }
 
@@ -87,12 +92,12 @@ func earlier(a, b uint64) uint64 {
 }
 
 func jobsQuery(ns string) nomad.QueryOptions {
-	return nomad.QueryOptions{Namespace: ns, PerPage: pageSize, Filter: "Stop == false"}
+	return nomad.QueryOptions{Namespace: ns, PerPage: jobsPage, Filter: "Stop == false"}
 }
 
 func allocsQuery(ns string) nomad.QueryOptions {
 	return nomad.QueryOptions{
-		Namespace: ns, PerPage: pageSize, Filter: allocsAlive,
+		Namespace: ns, PerPage: allocsPage, Filter: allocsAlive,
 		Params: map[string]string{"resources": "true", "task_states": "false"},
 	}
 }
@@ -123,16 +128,14 @@ func pages[T any](ctx context.Context, c client, what, path string,
 // scaledJobs returns the jobs that have a scaling block in any group.
 func (c client) scaledJobs(ctx context.Context, ns string) (map[idle.GroupID]bool, error) {
 	policies, _, err := reading(ctx, c, "list the scaling policies",
-		func(q *nomad.QueryOptions) ([]*nomad.ScalingPolicyListStub, *nomad.QueryMeta, error) {
+		func(q *nomad.QueryOptions) (all []policyStub, _ *nomad.QueryMeta, _ error) {
 			q.Namespace = ns
-			return c.api.Scaling().ListPolicies(q)
+			meta, err := c.api.Raw().Query("/v1/scaling/policies", &all, q)
+			return all, meta, err
 		})
 	jobs := make(map[idle.GroupID]bool, len(policies))
 	for _, p := range policies {
-		if p == nil {
-			continue
-		}
-		jobs[idle.GroupID{Namespace: p.Target["Namespace"], Job: p.Target["Job"]}] = true
+		jobs[idle.GroupID{Namespace: p.Target.Namespace, Job: p.Target.Job}] = true
 	}
 	return jobs, err
 }
@@ -164,15 +167,17 @@ func (l *listing) read(ctx context.Context, c client, ids []idle.GroupID) error 
 	)
 	for range min(jobsAtOnce, len(ids)) {
 		work.Go(func() {
+			var scratch bytes.Buffer
 			for id := range next {
-				job, err := c.job(ctx, id)
+				job, err := c.viewJob(ctx, id, &scratch)
 				switch {
 				case errors.Is(err, errGone):
 				case err != nil:
 					cancel(err)
 				default:
+					v := versionOf(job)
 					lock.Lock()
-					l.changed = append(l.changed, job)
+					l.changed = append(l.changed, v)
 					lock.Unlock()
 				}
 			}

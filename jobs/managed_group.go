@@ -9,11 +9,14 @@ import (
 	"doze/idle"
 )
 
-// group is one managed group, what was told of it, and its allocations.
+// group is one managed group, what was told of it, and its allocations. There may be many
+// thousands, so equal policies are shared and the group's name is kept once.
 type group struct {
-	Group // as last seen
 	work  workload
-	told  int // count as the sink knows it
+	setup        // as last seen
+	count int    // as last seen
+	index uint64 // of the job version that all of this was read from
+	told  int    // count as the sink knows it
 
 	// lastUp is the last count above 0 that was seen, at index lastUpAt; 0: none.
 	lastUp   int
@@ -29,26 +32,52 @@ type group struct {
 	targets []healthgate.Target
 }
 
+// setup is what the operator has set.
+type setup struct {
+	policy  *Policy // without routes; shared, never changed
+	routes  []Route
+	max     int
+	created uint64 // the job's create index
+}
+
+func (g *group) id() idle.GroupID { return g.work.id }
+
+// public is the group as the sink is told of it.
+func (g *group) public() Group {
+	policy := *g.policy
+	policy.Routes = g.routes
+	return Group{
+		ID: g.id(), JobCreateIndex: g.created, Policy: policy, Max: g.max,
+		Count: g.count, JobModifyIndex: g.index,
+	}
+}
+
+// same reports whether two sightings differ in nothing but count and index.
+func (s *setup) same(o *setup) bool {
+	return s.policy.equal(o.policy) && s.max == o.max && s.created == o.created &&
+		slices.EqualFunc(s.routes, o.routes, Route.equal)
+}
+
 // remember keeps the last count above 0, for the next wake.
 func (g *group) remember() {
-	if g.Count > 0 && g.JobModifyIndex >= g.lastUpAt {
-		g.lastUp, g.lastUpAt = g.Count, g.JobModifyIndex
+	if g.count > 0 && g.index >= g.lastUpAt {
+		g.lastUp, g.lastUpAt = g.count, g.index
 	}
 }
 
 // holdsBack reports whether the count that was seen is older than what Doze itself wrote,
 // or is writing just now.
-func (g *group) holdsBack() bool { return g.asking || g.JobModifyIndex <= g.written }
+func (g *group) holdsBack() bool { return g.asking || g.index <= g.written }
 
 // observe tells the count where somebody else has changed it.
 func (g *group) observe(sink Sink) {
-	if g.holdsBack() || g.Count == g.told {
+	if g.holdsBack() || g.count == g.told {
 		return
 	}
-	cause := fmt.Sprintf("count changed from %d to %d", g.told, g.Count)
-	g.told = g.Count
-	sink.Observe(g.ID, idle.Observation{Count: g.Count, Cause: cause})
-	if g.Count > 0 && !g.waking {
+	cause := fmt.Sprintf("count changed from %d to %d", g.told, g.count)
+	g.told = g.count
+	sink.Observe(g.id(), idle.Observation{Count: g.count, Cause: cause})
+	if g.count > 0 && !g.waking {
 		g.floor, g.targets = 0, nil // what sleeps forgets its targets
 		g.declare(sink)
 	}
@@ -61,8 +90,8 @@ func (g *group) settle(a asked, sink Sink) {
 	if a.index > 0 {
 		g.written, g.told = a.index, a.count
 	}
-	if g.JobModifyIndex <= a.index {
-		g.Count, g.JobModifyIndex = a.count, a.index
+	if g.index <= a.index {
+		g.count, g.index = a.count, a.index
 		g.remember()
 	}
 	if a.wrote {
@@ -112,7 +141,7 @@ func (g *group) relist(alive []allocation, index uint64, sink Sink) {
 		return
 	}
 	g.allocs, g.listed = alive, index
-	if g.Count > 0 && !g.waking {
+	if g.count > 0 && !g.waking {
 		g.floor = 0
 	}
 	g.declare(sink)
@@ -123,7 +152,7 @@ func (g *group) declare(sink Sink) {
 	targets := g.addresses()
 	if !slices.Equal(targets, g.targets) {
 		g.targets = targets
-		sink.Targets(g.ID, targets)
+		sink.Targets(g.id(), targets)
 	}
 }
 
@@ -131,7 +160,7 @@ func (g *group) declare(sink Sink) {
 func (g *group) addresses() []healthgate.Target {
 	var targets []healthgate.Target
 	for _, a := range g.allocs {
-		if t, ok := a.target(g.Policy.Port); ok && a.created > g.floor {
+		if t, ok := a.target(g.policy.Port); ok && a.created > g.floor {
 			targets = append(targets, t)
 		}
 	}

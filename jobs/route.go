@@ -3,6 +3,7 @@ package jobs
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/idna"
@@ -15,6 +16,10 @@ type Route struct {
 	Hosts []string
 	// PathPrefix starts with a slash and ends in none, but for "/", which is every path.
 	PathPrefix string
+}
+
+func (r Route) equal(o Route) bool {
+	return r.PathPrefix == o.PathPrefix && slices.Equal(r.Hosts, o.Hosts)
 }
 
 // routesValue is any number of route blocks.

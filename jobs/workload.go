@@ -144,7 +144,7 @@ func (w *workload) begin(ctx context.Context) (known, error) {
 	var k known
 	err := w.watcher.doGroup(ctx, w.id, func(g *group, _ Sink) {
 		g.asking, g.waking = true, true
-		k = known{g.Policy, g.lastUp, g.lastUpAt}
+		k = known{*g.policy, g.lastUp, g.lastUpAt}
 	})
 	return k, err
 }

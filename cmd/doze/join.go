@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"runtime/debug"
 	"slices"
@@ -22,7 +23,7 @@ import (
 type join struct {
 	loop     *idle.Loop
 	routes   *api.Routes
-	gate     *api.Gate
+	gone     func(*healthgate.Member) // lets go of its connections
 	counters *healthgate.Counters
 	limit    *healthgate.Limiter
 	off      bool // the kill switch
@@ -57,7 +58,7 @@ func (j *join) add(g jobs.Group, w idle.Workload, o idle.Observation) {
 		Policy: policyOf(g.Policy),
 		Gate: healthgate.GateConfig{
 			Probe: *g.Policy.Probe, Off: j.off, Counters: j.counters, Limit: j.limit,
-			OnGone: j.gate.OnGone, Log: j.log,
+			OnGone: j.gone, Log: j.log,
 		},
 		Workload: w,
 		Observed: o,
@@ -66,7 +67,11 @@ func (j *join) add(g jobs.Group, w idle.Workload, o idle.Observation) {
 		j.log.Error("cannot manage a group", "group", g.ID, "error", err)
 		return
 	}
-	j.log.Info("found a group", "group", g.ID, "count", o.Count)
+	level := slog.LevelInfo
+	if !j.synced.Load() { // there may be 100,000 at the start
+		level = slog.LevelDebug
+	}
+	j.log.Log(context.Background(), level, "found a group", "group", g.ID, "count", o.Count)
 	j.route(g, group)
 	if o.Count > 0 {
 		j.found(g.ID)
@@ -147,6 +152,7 @@ func (j *join) Diagnose(job idle.GroupID, ds jobs.Diagnostics) {
 // several times as much garbage behind as it has found; that is given back at once.
 func (j *join) Resynced(time.Time) {
 	if !j.synced.Swap(true) {
+		j.log.Info("everything is listed", "groups", len(j.loop.Groups()))
 		debug.FreeOSMemory()
 	}
 }

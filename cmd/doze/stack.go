@@ -81,7 +81,7 @@ func (s *stack) build(metrics *api.Metrics, registry *prometheus.Registry) (err 
 		return err
 	}
 	s.join = &join{
-		loop: s.loop, routes: routes, gate: s.gate,
+		loop: s.loop, routes: routes, gone: s.gate.OnGone,
 		counters: new(healthgate.Counters), limit: healthgate.NewLimiter(maxProbes),
 		off: s.cfg.Gate == "off", log: s.log, found: s.restoreLater,
 		diagnostics: map[idle.GroupID]jobs.Diagnostics{},
