@@ -173,7 +173,8 @@ func TestDriver_manyWait_allHearOfOneExit(t *testing.T) {
 		for range 50 {
 			waiting.Go(func() {
 				exit, err := d.Wait(t.Context(), task.ID)
-				if err != nil || !exit.OOMKilled || exit.Signal != 9 {
+				if err != nil || !exit.OOMKilled || exit.Signal != 9 ||
+					exit.Code != 137 || exit.Message != "OOM Killed" {
 					t.Errorf("got %+v, %v", exit, err)
 				}
 			})

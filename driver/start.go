@@ -67,12 +67,12 @@ func (d *Driver) launch(ctx context.Context, state handleState, spec shepherd.Sp
 	return dog, err
 }
 
-// mayPass reports whether a start that has failed may succeed a little later.
+// mayPass reports whether a start that has failed may succeed a little later. What a shepherd
+// says is text.
 func mayPass(err error) bool {
-	for _, passing := range []syscall.Errno{syscall.EADDRINUSE, syscall.EAGAIN, syscall.ENOMEM,
-		syscall.ENOSPC} {
-		// What a shepherd says is text.
-		if errors.Is(err, passing) || strings.Contains(err.Error(), passing.Error()) {
+	for _, words := range []string{"the port is in use", syscall.EADDRINUSE.Error(),
+		syscall.EAGAIN.Error(), syscall.ENOMEM.Error(), syscall.ENOSPC.Error()} {
+		if strings.Contains(err.Error(), words) {
 			return true
 		}
 	}

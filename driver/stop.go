@@ -49,11 +49,11 @@ func (d *Driver) Destroy(ctx context.Context, id string, force bool) error {
 			return err
 		}
 	}
+	t.release() // nothing that happens from now on is for Nomad
 	if err := d.end(ctx, t, gone); err != nil {
 		return fmt.Errorf("cannot destroy task %q: %w", id, err)
 	}
 	d.tasks.forget(t)
-	t.release()
 	return nil
 }
 

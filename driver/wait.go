@@ -36,8 +36,17 @@ func (d *Driver) lost(t *task) drivers.ExitResult {
 	return result
 }
 
+// exitBySignal is added to a signal's number to make an exit code, as shells and Nomad's own
+// drivers do.
+const exitBySignal = 128
+
 func exitResult(e shepherd.Exit) drivers.ExitResult {
-	return drivers.ExitResult{
-		Code: e.Code, Signal: e.Signal, OOMKilled: e.OOMKilled, Message: e.Err,
+	r := drivers.ExitResult{Code: e.Code, Signal: e.Signal, OOMKilled: e.OOMKilled, Message: e.Err}
+	if r.Signal != 0 && r.Code == 0 {
+		r.Code = exitBySignal + r.Signal
 	}
+	if r.OOMKilled && r.Message == "" {
+		r.Message = "OOM Killed"
+	}
+	return r
 }

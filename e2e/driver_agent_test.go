@@ -1,0 +1,128 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	nomad "github.com/hashicorp/nomad/api"
+
+	"doze/internal/realnomad"
+)
+
+// driven is a real Nomad agent with the driver.
+type driven struct {
+	*cluster
+	t      testing.TB
+	plugin string // the program in the plugin directory
+	app    string // the application of every task: a copy that the user nobody may run
+}
+
+// in is the same agent for another test.
+func (d *driven) in(t testing.TB) *driven {
+	other := *d
+	other.t = t
+	return &other
+}
+
+// The driver's promises that need no crash, on one real agent.
+func TestDriver_onARealAgent(t *testing.T) {
+	d := startDriven(t)
+	for _, promise := range []struct {
+		name string
+		test func(*testing.T, *driven)
+	}{
+		{"a task's life is like any other's", testLife},
+		{"it sleeps in place and a connection wakes it", testSleep},
+		{"whatever goes wrong is a task event", testFailures},
+		{"its port is open sooner than under raw_exec", testPortOpen},
+	} {
+		t.Run(promise.name, func(t *testing.T) { promise.test(t, d.in(t)) })
+	}
+}
+
+// startDriven starts an agent of its own, since the tests kill it.
+func startDriven(t testing.TB) *driven {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "doze-e2e-driver-")
+	fail(t, err)
+	fail(t, os.Chmod(dir, 0o755))
+	t.Cleanup(func() { fail(t, os.RemoveAll(dir)) })
+	plugins := filepath.Join(dir, "plugins")
+	fail(t, os.Mkdir(plugins, 0o755))
+	plugin := filepath.Join(plugins, "doze")
+	copyProgram(t, binary, plugin)
+	self, err := os.Executable()
+	fail(t, err)
+	copyProgram(t, self, filepath.Join(dir, "app"))
+	agent, err := realnomad.Start(realnomad.Config{PluginDir: plugins, Extra: fmt.Sprintf(`
+plugin "doze" { config { state_dir = %q } }
+telemetry { publish_allocation_metrics = true }
+`, filepath.Join(dir, "run"))})
+	if errors.Is(err, realnomad.ErrNotFound) {
+		t.Skip("SKIP: nomad is not on PATH; the driver was not tried on a real agent")
+	}
+	fail(t, err)
+	t.Cleanup(func() { fail(t, agent.Close()) })
+	fail(t, os.Chmod(agent.Dir, 0o711)) // the tasks run as nobody
+	d := &driven{t: t, plugin: plugin, app: filepath.Join(dir, "app"), cluster: &cluster{
+		real: true, addr: agent.Addr(), namespace: "default", client: agent.Client(), agent: agent}}
+	d.awaitDriver()
+	return d
+}
+
+// awaitDriver waits until jobs can use the driver.
+func (d *driven) awaitDriver() {
+	d.t.Helper()
+	d.await("the driver to be healthy", func() error {
+		node := d.node()
+		if info := node.Drivers["doze"]; info == nil || !info.Healthy {
+			return fmt.Errorf("it is %+v", info)
+		}
+		return nil
+	})
+}
+
+func copyProgram(t testing.TB, from, to string) {
+	t.Helper()
+	src, err := os.Open(from)
+	fail(t, err)
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	fail(t, err)
+	_, err = io.Copy(dst, src)
+	fail(t, errors.Join(err, dst.Close()))
+}
+
+// node is the agent's one node.
+func (d *driven) node() *nomad.Node {
+	d.t.Helper()
+	stubs, _, err := d.client.Nodes().List(nil)
+	fail(d.t, err)
+	if len(stubs) == 0 {
+		return &nomad.Node{}
+	}
+	node, _, err := d.client.Nodes().Info(stubs[0].ID, nil)
+	fail(d.t, err)
+	return node
+}
+
+// await tries f for a while, and fails with what it said last. An agent that was ended takes
+// up to twenty seconds until it has registered its node again and tells what has happened.
+func (d *driven) await(what string, f func() error) {
+	d.t.Helper()
+	var err error
+	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); {
+		if err = f(); err == nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	d.t.Fatalf("waited too long for %s: %v", what, err)
+}

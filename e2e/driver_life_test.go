@@ -1,0 +1,183 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// testLife: a task under the driver is all that a task is under Nomad's own.
+func testLife(t *testing.T, d *driven) {
+	d.run(drivenJob{id: "life", config: map[string]any{"listen": "http", "freeze_after": ""}})
+	for _, step := range []struct {
+		name string
+		test func(*driven)
+	}{
+		{"runs as nobody", (*driven).testUser},
+		{"logs", (*driven).testLogs},
+		{"exec", (*driven).testExec},
+		{"signal", (*driven).testSignal},
+		{"stats", (*driven).testStats},
+		{"restart", (*driven).testRestart},
+		{"stop", (*driven).testStop},
+		{"exit code", func(d *driven) {
+			d.mustGet("life", "/exit?code=7&after=50ms")
+			d.awaitEvent("life", "Exit Code: 7")
+		}},
+	} {
+		t.Run(step.name, func(t *testing.T) { step.test(d.in(t)) })
+	}
+}
+
+func (d *driven) testUser() {
+	if life, uid := d.whoAnswers("life"); uid == "0" {
+		d.t.Errorf("the process from %s runs as root", life)
+	}
+}
+
+func (d *driven) testLogs() {
+	d.mustGet("life", "/log?line=hello-log")
+	d.awaitLog("life", "begins")
+	d.awaitLog("life", "hello-log")
+}
+
+func (d *driven) testSignal() {
+	d.signal("life", "SIGUSR1")
+	d.awaitLog("life", "told SIGUSR1")
+	err := d.client.Allocations().Signal(d.alloc("life"), d.query(), "app", "SIGFOO")
+	if err == nil || !strings.Contains(err.Error(), `cannot send signal "SIGFOO"`) {
+		d.t.Errorf("an unknown signal: %v", err)
+	}
+}
+
+func (d *driven) testRestart() {
+	before, _ := d.whoAnswers("life")
+	alloc := d.alloc("life")
+	fail(d.t, d.client.Allocations().Restart(alloc, "app", d.query()))
+	d.await("another process", func() error {
+		if now, _ := d.whoAnswers("life"); now == before {
+			return fmt.Errorf("the process from %s still answers", now)
+		}
+		return nil
+	})
+	if now := d.alloc("life"); now.ID != alloc.ID {
+		d.t.Errorf("the allocation is %s, not %s", now.ID, alloc.ID)
+	}
+	d.mustGet("life", "/log?line=after-restart")
+	d.awaitLog("life", "after-restart")
+}
+
+// testStop: a task that ignores SIGTERM ends too.
+func (d *driven) testStop() {
+	d.run(drivenJob{id: "stop", config: map[string]any{"listen": "http"},
+		env: map[string]string{"E2E_STUBBORN": "1"}})
+	alloc := d.alloc("stop")
+	_, _, err := d.client.Jobs().Deregister("stop", false, d.write())
+	fail(d.t, err)
+	d.awaitEvent("stop", "Task successfully killed")
+	d.await("every process to end", func() error { return noneOf(processesOf(d.t, alloc.ID)) })
+}
+
+func noneOf(pids []int) error {
+	if len(pids) > 0 {
+		return fmt.Errorf("there are %v", pids)
+	}
+	return nil
+}
+
+func (d *driven) testExec() {
+	for _, tty := range []bool{false, true} {
+		var out, errs bytes.Buffer
+		ctx, cancel := context.WithTimeout(d.t.Context(), 20*time.Second)
+		defer cancel()
+		command := []string{"/bin/sh", "-c", "read a; echo got $a $NOMAD_TASK_NAME; exit 3"}
+		code, err := d.client.Allocations().Exec(ctx, d.alloc("life"), "app", tty, command,
+			strings.NewReader("word\n"), &out, &errs, nil, d.query())
+		if err != nil || code != 3 || !strings.Contains(out.String(), "got word app") {
+			d.t.Errorf("tty %t: exit code %d, %v: %q %q", tty, code, err, out.String(), errs.String())
+		}
+	}
+}
+
+func (d *driven) testStats() {
+	d.await("stats", func() error {
+		stats, err := d.client.Allocations().Stats(d.alloc("life"), d.query())
+		if err != nil {
+			return err
+		}
+		usage := stats.Tasks["app"]
+		if usage == nil || usage.ResourceUsage.MemoryStats.RSS == 0 {
+			return fmt.Errorf("they are %+v", usage)
+		}
+		return nil
+	})
+}
+
+// get asks the job's task; it fails as requests do.
+func (d *driven) get(job, path string) (string, error) {
+	client := &http.Client{Timeout: 10 * time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get("http://" + d.addr(job) + path)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
+}
+
+func (d *driven) mustGet(job, path string) string {
+	d.t.Helper()
+	body, err := d.get(job, path)
+	fail(d.t, err)
+	return body
+}
+
+// whoAnswers is the process at the task's port, by when it began, and its user.
+func (d *driven) whoAnswers(job string) (life, uid string) {
+	d.t.Helper()
+	d.await(job+" to answer", func() error {
+		body, err := d.get(job, "/")
+		if err != nil {
+			return err
+		}
+		life, uid, _ = strings.Cut(body, " ")
+		return nil
+	})
+	return life, uid
+}
+
+// awaitLog waits for words in the task's standard output, as Nomad has collected it.
+func (d *driven) awaitLog(job, words string) {
+	d.t.Helper()
+	d.await(fmt.Sprintf("%q in the log of %s", words, job), func() error {
+		stop := make(chan struct{})
+		defer close(stop)
+		frames, errs := d.client.AllocFS().Logs(d.alloc(job), false, "app", "stdout", "start", 0,
+			stop, d.query())
+		var log strings.Builder
+		for {
+			select {
+			case err := <-errs:
+				return err
+			case frame, more := <-frames:
+				if frame != nil {
+					log.Write(frame.Data)
+				}
+				if strings.Contains(log.String(), words) {
+					return nil
+				}
+				if !more || frame == nil {
+					return fmt.Errorf("it is %q", log.String())
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,72 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// processesOf are the processes that a task of the allocation has started, whatever their
+// state: they have its environment.
+func processesOf(t testing.TB, allocID string) []int {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/environ")
+	fail(t, err)
+	var pids []int
+	for _, path := range paths {
+		env, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(env, []byte("NOMAD_ALLOC_ID="+allocID+"\x00")) {
+			continue // gone, or another's
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		fail(t, err)
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// pluginPid is the process of a plugin's program.
+func pluginPid(t testing.TB, program string) int {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	fail(t, err)
+	for _, path := range paths {
+		line, err := os.ReadFile(path)
+		if err == nil && string(line) == program+"\x00" {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			fail(t, err)
+			return pid
+		}
+	}
+	t.Fatalf("there is no plugin process of %s", program)
+	return 0
+}
+
+// isFrozen reports whether a process is in a cgroup that is frozen, of v2 or of v1.
+func isFrozen(t testing.TB, pid int) bool {
+	t.Helper()
+	groups, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
+	if err != nil {
+		return false // it has just ended
+	}
+	for line := range strings.Lines(string(groups)) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controller, group, _ := strings.Cut(rest, ":")
+		for _, file := range []struct{ path, want string }{
+			{filepath.Join("/sys/fs/cgroup", controller, group, "freezer.state"), "FROZEN"},
+			{filepath.Join("/sys/fs/cgroup", group, "cgroup.events"), "frozen 1"},
+			{filepath.Join("/sys/fs/cgroup/unified", group, "cgroup.events"), "frozen 1"},
+		} {
+			text, err := os.ReadFile(file.path)
+			if err == nil && strings.Contains(string(text), file.want) {
+				return true
+			}
+		}
+	}
+	return false
+}
