@@ -50,5 +50,6 @@ func plugin(t *testing.T, driver string) host.Command {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return host.Command{Path: path, Env: []string{driverVar + "=" + driver}}
+	return host.Command{Path: path, Env: []string{driverVar + "=" + driver,
+		"GORACE=atexit_sleep_ms=0"}} // else a second at every exit
 }

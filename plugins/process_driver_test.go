@@ -197,12 +197,18 @@ func (d *Process) Destroy(_ context.Context, id string, force bool) error {
 func (d *Process) Exec(
 	ctx context.Context, id string, s drivers.Session,
 ) (drivers.ExitResult, error) {
-	if _, err := d.find(id); err != nil {
+	p, err := d.find(id)
+	if err != nil {
 		return drivers.ExitResult{}, err
+	}
+	select {
+	case <-p.done:
+		return drivers.ExitResult{}, drivers.ErrTaskExited
+	default:
 	}
 	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, s.Stdout, s.Stderr
-	err := cmd.Run()
+	err = cmd.Run()
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = nil
 	}

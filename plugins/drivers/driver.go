@@ -103,6 +103,7 @@ type Inspector interface {
 type NetworkMaker interface {
 	// CreateNetwork makes the namespace of an allocation; created is false if
 	// there was one already.
-	CreateNetwork(ctx context.Context, allocID, hostname string) (n Network, created bool, err error)
+	CreateNetwork(ctx context.Context, allocID, hostname string) (
+		n Network, created bool, err error)
 	DestroyNetwork(ctx context.Context, allocID string, n Network) error
 }

@@ -85,7 +85,8 @@ func (a *Agent) check(raw []byte) {
 	p := a.launch()
 	defer p.Kill()
 	for range 2 {
-		a.must("let the configuration be checked", p.SetConfig(a.t.Context(), base.Config{Raw: raw}))
+		err := p.SetConfig(a.t.Context(), base.Config{Raw: raw})
+		a.must("let the configuration be checked", err)
 	}
 }
 
@@ -128,7 +129,10 @@ func (a *Agent) streamEnded(ctx context.Context, which string, err error) {
 
 func (a *Agent) launch() *host.Plugin {
 	a.t.Helper()
-	p, err := host.Launch(a.cfg.Command)
+	cmd := a.cfg.Command
+	// A binary with the race detector would sleep for a second at every exit.
+	cmd.Env = append([]string{"GORACE=atexit_sleep_ms=0"}, cmd.Env...)
+	p, err := host.Launch(cmd)
 	a.must("start the plugin", err)
 	return p
 }

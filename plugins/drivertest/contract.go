@@ -39,6 +39,7 @@ func Contract(t *testing.T, s Subject) {
 		{"stop_twiceAndUnknown_isNoError", stopTwice},
 		{"destroy_runningTask_needsForce", destroyRunning},
 		{"unknownTask_everyCall_neitherHangsNorCrashes", unknownTask},
+		{"exitedTask_signalAndExec_areErrors", exitedTask},
 		{"recover_twice_isIdempotent", recoverTwice},
 		{"recover_garbage_isAnError", recoverGarbage},
 		{"restart_agentTerminated_taskGoesOn", agentTerminated},
@@ -169,6 +170,21 @@ func unknownTask(t *testing.T, s Subject) {
 	a.must("go on", a.Destroy(ctx, id, true))
 }
 
+func exitedTask(t *testing.T, s Subject) {
+	a, task := s.boot(t, s.Short)
+	ctx := patient(t)
+	if _, err := a.Wait(ctx, task.ID); err != nil {
+		t.Fatalf("Wait returned %v", err)
+	}
+	if err := a.Signal(ctx, task.ID, "SIGHUP"); err == nil {
+		t.Error("Signal had no error")
+	}
+	if _, err := a.Exec(ctx, task.ID, []string{"true"}, time.Second); err == nil {
+		t.Error("Exec had no error")
+	}
+	a.must("stop it all the same", a.Stop(ctx, task.ID, drivers.StopRequest{}))
+}
+
 func recoverTwice(t *testing.T, s Subject) {
 	a, task := s.boot(t, s.Long)
 	for range 2 {
@@ -180,8 +196,10 @@ func recoverTwice(t *testing.T, s Subject) {
 func recoverGarbage(t *testing.T, s Subject) {
 	a := Boot(t, s.Config)
 	ctx := patient(t)
-	for _, state := range [][]byte{nil, {}, {0}, []byte("{"), []byte(strings.Repeat("\xff", 1000))} {
-		h := drivers.Handle{Version: 9999, State: state, Task: drivers.TaskConfig{ID: "x/y/z", Name: "y"}}
+	noise := []byte(strings.Repeat("\xff", 1000))
+	for _, state := range [][]byte{nil, {}, {0}, []byte("{"), noise} {
+		h := drivers.Handle{Version: 9999, State: state,
+			Task: drivers.TaskConfig{ID: "x/y/z", Name: "y"}}
 		if err := a.Recover(ctx, h); err == nil {
 			t.Errorf("Recover took the state %.20q", state)
 		} else if errors.Is(err, host.ErrExited) {

@@ -25,7 +25,7 @@ var ErrExited = errors.New("the plugin's process has ended")
 type Command struct {
 	Path string
 	Args []string
-	Env  []string // "K=V", beyond this process's own environment
+	Env  []string // "K=V", beyond this process's own environment, or instead of it
 	// Log gets what the plugin logs, at the plugin's levels; nil: nothing.
 	Log hclog.Logger
 }
@@ -49,8 +49,9 @@ type Attachment struct {
 // Launch starts a plugin and waits for its handshake.
 func Launch(c Command) (*Plugin, error) {
 	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Env = c.Env // go-plugin puts this process's own before it
-	p, err := connect(&plugin.ClientConfig{Cmd: cmd, Logger: logger(c.Log)})
+	cmd.Env = append(os.Environ(), c.Env...)
+	p, err := connect(&plugin.ClientConfig{
+		Cmd: cmd, Logger: logger(c.Log), SkipHostEnv: true}) // it is in Env already
 	if err != nil {
 		return nil, fmt.Errorf("cannot start plugin %q: %w", c.Path, err)
 	}

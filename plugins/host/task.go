@@ -95,7 +95,8 @@ func (p *Plugin) Exec(
 	if r.GetResult() == nil {
 		return Output{}, errors.New("the plugin has left out the result")
 	}
-	return Output{Stdout: r.GetStdout(), Stderr: r.GetStderr(), Exit: wire.ToExit(r.GetResult())}, nil
+	return Output{
+		Stdout: r.GetStdout(), Stderr: r.GetStderr(), Exit: wire.ToExit(r.GetResult())}, nil
 }
 
 // CreateNetwork makes the network of an allocation.

@@ -22,7 +22,9 @@ type Driver struct {
 func NewDriver(d drivers.Driver) *Driver { return &Driver{driver: d} }
 
 // Init implements the RPC; a driver need not have it.
-func (s *Driver) Init(ctx context.Context, _ *driverpb.InitRequest) (*driverpb.InitResponse, error) {
+func (s *Driver) Init(
+	ctx context.Context, _ *driverpb.InitRequest,
+) (*driverpb.InitResponse, error) {
 	if d, ok := s.driver.(drivers.Initializer); ok {
 		if err := d.Init(ctx); err != nil {
 			return nil, wire.Error(ctx, err)

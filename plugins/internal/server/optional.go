@@ -56,7 +56,8 @@ func (s *Driver) CreateNetwork(
 	if err != nil {
 		return nil, wire.Error(ctx, err)
 	}
-	return &driverpb.CreateNetworkResponse{IsolationSpec: wire.FromNetwork(&n), Created: created}, nil
+	return &driverpb.CreateNetworkResponse{
+		IsolationSpec: wire.FromNetwork(&n), Created: created}, nil
 }
 
 // DestroyNetwork implements the RPC.

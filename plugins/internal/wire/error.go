@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -37,7 +36,7 @@ func recoverable(text string) error {
 	st, err := status.New(codes.FailedPrecondition, text).
 		WithDetails(&structspb.RecoverableError{Recoverable: true})
 	if err != nil {
-		return status.Error(codes.Unknown, fmt.Sprintf("%s (cannot mark it recoverable: %v)", text, err))
+		return status.Errorf(codes.Unknown, "%s (cannot mark it recoverable: %v)", text, err)
 	}
 	return st.Err()
 }

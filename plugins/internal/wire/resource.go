@@ -8,8 +8,9 @@ import (
 func fromResources(r drivers.Resources) *driverpb.Resources {
 	out := &driverpb.Resources{
 		AllocatedResources: &driverpb.AllocatedTaskResources{
-			Cpu:    &driverpb.AllocatedCpuResources{CpuShares: r.CPUShares},
-			Memory: &driverpb.AllocatedMemoryResources{MemoryMb: r.MemoryMB, MemoryMaxMb: r.MemoryMaxMB},
+			Cpu: &driverpb.AllocatedCpuResources{CpuShares: r.CPUShares},
+			Memory: &driverpb.AllocatedMemoryResources{
+				MemoryMb: r.MemoryMB, MemoryMaxMb: r.MemoryMaxMB},
 		},
 		LinuxResources: &driverpb.LinuxResources{
 			CpuPeriod: r.Linux.CPUPeriod, CpuQuota: r.Linux.CPUQuota, CpuShares: r.Linux.CPUShares,
