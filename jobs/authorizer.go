@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,8 +17,7 @@ import (
 )
 
 var (
-	// ErrToken: the caller sent no token, or something that is none. Of a token that is
-	// unknown or has expired Nomad says no more than of one that may not: ErrForbidden.
+	// ErrToken: the caller sent no token, or one that Nomad does not know (any more).
 	ErrToken = errors.New("the token is not accepted by Nomad")
 	// ErrForbidden: the caller's token may not do that with the job.
 	ErrForbidden = errors.New("the token may not do that with this job")
@@ -27,14 +27,16 @@ var (
 )
 
 const (
-	verdictFor  = 5 * time.Second // how long an answer is used again
-	maxVerdicts = 4096            // answers kept; over it all are forgotten
+	verdictFor  = 5 * time.Second  // how long an answer is used again
+	readableFor = 30 * time.Second // the same for leave to read: lists and event streams ask
+	maxVerdicts = 4096             // answers kept; over it all are forgotten
 )
 
 // Authorizer lets Nomad's own ACLs decide who may do what: each question is asked of Nomad
 // with the caller's token, in a way that changes nothing, so that policies, roles, workload
-// identities and expiry count as Nomad counts them. Answers are used again for 5 s. All
-// methods are safe for concurrent use.
+// identities and expiry count as Nomad counts them. Nomad gives the capabilities that count
+// here by namespace, so one answer serves all jobs of a namespace. Answers are used again:
+// leave to read for about 30 s, all others for 5 s. All methods are safe for concurrent use.
 type Authorizer struct {
 	client client
 
@@ -44,10 +46,19 @@ type Authorizer struct {
 }
 
 type question struct {
-	token [sha256.Size]byte
-	id    idle.GroupID
-	scale bool
+	token     [sha256.Size]byte
+	namespace string // "" for aboutToken
+	about     about
 }
+
+// about is what a question is about.
+type about uint8
+
+const (
+	aboutToken about = iota
+	aboutReading
+	aboutScaling
+)
 
 type verdict struct {
 	err   error
@@ -59,25 +70,31 @@ func NewAuthorizer(api *nomad.Client) *Authorizer {
 	return &Authorizer{client: client{api}, verdicts: map[question]verdict{}}
 }
 
+// Known returns nil when Nomad knows the token, whatever it allows; otherwise ErrToken or
+// ErrACLsOff in the chain, or what went wrong in asking.
+func (a *Authorizer) Known(ctx context.Context, token string) error {
+	return a.decide(ctx, token, idle.GroupID{}, aboutToken)
+}
+
 // Read returns nil when the holder of token may read the group's job (read-job or
 // read-job-scaling); otherwise ErrToken, ErrForbidden or ErrACLsOff in the chain, or what
 // went wrong in asking.
 func (a *Authorizer) Read(ctx context.Context, token string, id idle.GroupID) error {
-	return a.decide(ctx, token, id, false)
+	return a.decide(ctx, token, id, aboutReading)
 }
 
 // Scale returns nil when the holder of token may scale the group's job (scale-job or
 // submit-job); otherwise as Read.
 func (a *Authorizer) Scale(ctx context.Context, token string, id idle.GroupID) error {
-	return a.decide(ctx, token, id, true)
+	return a.decide(ctx, token, id, aboutScaling)
 }
 
 func (a *Authorizer) decide(ctx context.Context, token string, id idle.GroupID,
-	scale bool) error {
+	what about) error {
 	if token == "" {
 		return fmt.Errorf("%w: there is none", ErrToken)
 	}
-	q := question{sha256.Sum256([]byte(token)), id, scale}
+	q := question{sha256.Sum256([]byte(token)), id.Namespace, what}
 	now := time.Now()
 	if v, ok := a.remembered(q, now); ok {
 		return v.err
@@ -85,13 +102,38 @@ func (a *Authorizer) decide(ctx context.Context, token string, id idle.GroupID,
 	if err := a.requireACLs(ctx, now); err != nil {
 		return err
 	}
-	ask := a.mayRead
-	if scale {
-		ask = a.mayScale
-	}
-	err := ask(ctx, token, id)
+	err := a.ask(ctx, token, id, what)
 	if err == nil || errors.Is(err, ErrToken) || errors.Is(err, ErrForbidden) {
-		a.remember(q, verdict{err, now.Add(verdictFor)})
+		a.remember(q, verdict{err, now.Add(verdictLasts(what, err))})
+	}
+	return err
+}
+
+// verdictLasts is how long an answer is used again. Those to a list are not all asked for
+// again at the same moment.
+func verdictLasts(what about, err error) time.Duration {
+	if what == aboutReading && err == nil {
+		return readableFor - rand.N(readableFor/4)
+	}
+	return verdictFor
+}
+
+// ask asks Nomad. It refuses in the same words what may not and whom it does not know, so
+// that the second is asked for too.
+func (a *Authorizer) ask(ctx context.Context, token string, id idle.GroupID,
+	what about) (err error) {
+	switch what {
+	case aboutReading:
+		err = a.mayRead(ctx, token, id)
+	case aboutScaling:
+		err = a.mayScale(ctx, token, id)
+	default:
+		return a.isKnown(ctx, token)
+	}
+	if errors.Is(err, ErrForbidden) {
+		if unknown := a.Known(ctx, token); errors.Is(unknown, ErrToken) {
+			return unknown
+		}
 	}
 	return err
 }
@@ -136,6 +178,25 @@ func (a *Authorizer) requireACLs(ctx context.Context, now time.Time) error {
 	return nil
 }
 
+// isKnown asks for the namespaces whose names begin like nobody's: who is known, by a token
+// or a workload identity, gets an empty list, even where he may do nothing at all. Nomad
+// 2.0.5 refuses all others, the expired too; /v1/acl/token/self, which says more of those,
+// does not know workload identities.
+func (a *Authorizer) isKnown(ctx context.Context, token string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, errNoAnswer)
+	defer cancel()
+	q := (&nomad.QueryOptions{AuthToken: token, Prefix: noNamespace}).WithContext(ctx)
+	_, _, err := a.client.api.Namespaces().List(q)
+	err = a.judge(ctx, "ask whether the caller is known", err, 0)
+	if errors.Is(err, ErrForbidden) {
+		return fmt.Errorf("%w: it is unknown, or no longer valid", ErrToken)
+	}
+	return err
+}
+
+// noNamespace is no beginning of a namespace's name: those are letters, digits and dashes.
+const noNamespace = "~"
+
 // mayRead asks for the job's scale status: Nomad checks the token before it looks for the
 // job, so "no such job" means allowed.
 func (a *Authorizer) mayRead(ctx context.Context, token string, id idle.GroupID) error {
@@ -160,11 +221,11 @@ func (a *Authorizer) mayScale(ctx context.Context, token string, id idle.GroupID
 		http.StatusBadRequest)
 }
 
-// judge reads the answer to a question; the status harmless means allowed, too.
+// judge reads the answer to a question; the status harmless means allowed, too, 0: none.
 func (a *Authorizer) judge(ctx context.Context, what string, err error, harmless int) error {
 	code, body := answered(err)
 	switch {
-	case err == nil, code == harmless && !looksLikeHTML(body):
+	case err == nil, code != 0 && code == harmless && !looksLikeHTML(body):
 		return nil
 	case code >= http.StatusBadRequest && strings.Contains(body, "token"):
 		return fmt.Errorf("%w: %s", ErrToken, body)

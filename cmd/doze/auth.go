@@ -33,12 +33,7 @@ type nomadAuth struct{ nomad *jobs.Authorizer }
 // Authorize implements api.Authorizer.
 func (a nomadAuth) Authorize(ctx context.Context, r *http.Request, do api.Verb,
 	id idle.GroupID) error {
-	token := r.Header.Get("X-Nomad-Token")
-	ask := a.nomad.Read
-	if do == api.Write {
-		ask = a.nomad.Scale
-	}
-	err := ask(ctx, token, id)
+	err := a.ask(ctx, r.Header.Get("X-Nomad-Token"), do, id)
 	switch {
 	case errors.Is(err, jobs.ErrToken):
 		return fmt.Errorf("%w: %w; send a Nomad token in X-Nomad-Token", api.ErrUnauthenticated, err)
@@ -46,4 +41,15 @@ func (a nomadAuth) Authorize(ctx context.Context, r *http.Request, do api.Verb,
 		return fmt.Errorf("%w: %w", api.ErrForbidden, err)
 	}
 	return err
+}
+
+// ask asks whether the token may do that; the zero id, whether there is such a token.
+func (a nomadAuth) ask(ctx context.Context, token string, do api.Verb, id idle.GroupID) error {
+	switch {
+	case id == idle.GroupID{}:
+		return a.nomad.Known(ctx, token)
+	case do == api.Write:
+		return a.nomad.Scale(ctx, token, id)
+	}
+	return a.nomad.Read(ctx, token, id)
 }
