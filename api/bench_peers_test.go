@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -289,6 +290,10 @@ func playRole(t *testing.T) {
 
 // benchGate is a gate in front of one awake app.
 func benchGate(tb testing.TB, ctx context.Context, app string) *api.Gate {
+	return loggedGate(tb, ctx, app, nil)
+}
+
+func loggedGate(tb testing.TB, ctx context.Context, app string, log *slog.Logger) *api.Gate {
 	loop := idle.NewLoop(idle.Config{})
 	go loop.Run(ctx)
 	awake := &fixedApp{addr: app}
@@ -300,7 +305,7 @@ func benchGate(tb testing.TB, ctx context.Context, app string) *api.Gate {
 	awake.group = group
 	routes := api.NewRoutes()
 	routes.Put(&api.Site{Group: group, Routes: []api.Route{{Hosts: []string{"127.0.0.1", appHost}}}})
-	gate, err := api.NewGate(api.GateConfig{Routes: routes})
+	gate, err := api.NewGate(api.GateConfig{Routes: routes, Log: log})
 	if err != nil {
 		tb.Fatal(err)
 	}

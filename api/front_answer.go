@@ -9,7 +9,7 @@ import (
 // sendSimple sends a simple answer on; see h1Conn.sendSimple. A small one goes out in one
 // piece.
 func (c *frontConn) sendSimple(h *h1Conn, head *simpleHead) (keep bool) {
-	c.out = head.appendTo(c.out[:0])
+	c.out = c.appendHead(c.out[:0], head)
 	// The head has just been seen in the buffer, so this cannot fail.
 	_, _ = h.in.Discard(head.size)
 	n := int(min(head.length, int64(h.in.Buffered())))
@@ -44,8 +44,8 @@ func (c *frontConn) send(p []byte) {
 	}
 }
 
-// appendTo appends the head as it goes to the client.
-func (h *simpleHead) appendTo(b []byte) []byte {
+// appendHead appends the head as it goes to the client.
+func (c *frontConn) appendHead(b []byte, h *simpleHead) []byte {
 	b = appendStatus(b, h.status)
 	dated := false
 	for _, f := range h.fields[:h.count] {
@@ -55,7 +55,16 @@ func (h *simpleHead) appendTo(b []byte) []byte {
 	if !dated {
 		b = appendDate(b)
 	}
+	b = c.appendClose(b)
 	return append(b, '\r', '\n')
+}
+
+// appendClose tells the client of a shutdown not to send any more (RFC 9112, 9.6).
+func (c *frontConn) appendClose(b []byte) []byte {
+	if c.front.isClosing() {
+		return appendField(b, "Connection", "close")
+	}
+	return b
 }
 
 func appendStatus(b []byte, status int) []byte {

@@ -25,12 +25,14 @@ type frontConn struct {
 	out   []byte // what is about to be sent to the client
 	req   plainRequest
 	until time.Time                   // the read deadline
+	stall stall                       // bounds what is written
 	over  func(*h1Conn) (bool, error) // exchange, bound once
 
 	mu     sync.Mutex // never held across anything that blocks
 	busy   bool       // serving a request
 	since  int        // ticks of the watch since the exchange began
 	target *h1Conn    // of the exchange under way
+	gone   bool       // closed by another goroutine than its own: nothing is to be sent
 }
 
 func newFrontConn(f *Front, conn net.Conn) *frontConn {
@@ -73,7 +75,7 @@ func (c *frontConn) read(limit time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy = true
-	return true
+	return !c.gone
 }
 
 // expectWithin sets the read deadline, not anew for every request.
@@ -103,14 +105,21 @@ func (c *frontConn) closeIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.busy {
+		c.gone = true
 		c.Close()
 	}
 }
 
 // hand gives the connection to the server as if nothing had been read.
 func (c *frontConn) hand() {
-	_ = c.SetReadDeadline(time.Time{}) // of a closed connection: the server will see
+	_ = c.SetDeadline(time.Time{}) // of a closed connection: the server will see
 	c.front.handed.hand(&handedConn{Conn: c.Conn, early: c.buf[:c.n]})
+}
+
+// Write sends to the client, for as long as it reads.
+func (c *frontConn) Write(p []byte) (int, error) {
+	c.stall.bound(c.Conn)
+	return c.Conn.Write(p)
 }
 
 // plainSite returns the site of a plain request that is not to be ignored, or nil.
@@ -166,20 +175,25 @@ func (g *Gate) forwardPlain(site *Site, m *healthgate.Member, c *frontConn) (ser
 		return false
 	}
 	w := newFrontWriter(c)
-	g.refuse(w, &http.Request{Method: c.req.method}, brokenTarget, upstreamBad)
+	g.refuse(w, c.request(), brokenTarget, upstreamBad)
 	if w.finish() != nil {
 		c.Close()
 	}
 	return true
 }
 
-// exchange sends the request to the target and its answer to the client.
+// exchange sends the request to the target and its answer to the client. It breaks off when
+// the client has left: neither is that the target's fault nor is anything to be sent again.
 func (c *frontConn) exchange(h *h1Conn) (keep bool, err error) {
-	c.setTarget(h)
+	c.begin(h)
 	defer func() { // runs when the answer breaks off, too
-		c.setTarget(nil)
-		if !keep {
+		gone := c.end()
+		if gone || !keep {
+			keep = false
 			h.Close()
+		}
+		if gone && err != nil {
+			panic(http.ErrAbortHandler)
 		}
 	}()
 	h.out = c.req.appendTo(h.out[:0], c.peer)
@@ -192,23 +206,45 @@ func (c *frontConn) exchange(h *h1Conn) (keep bool, err error) {
 		return c.sendSimple(h, &head), nil
 	}
 	w := newFrontWriter(c)
-	keep, err = h.sendAny(w, &http.Request{Method: c.req.method})
+	keep, err = h.sendAny(w, c.request())
 	if err == nil && w.finish() != nil {
 		panic(http.ErrAbortHandler)
 	}
 	return keep, err
 }
 
-func (c *frontConn) setTarget(h *h1Conn) {
+// request is as much of the request as answers depend on.
+func (c *frontConn) request() *http.Request {
+	return &http.Request{Method: c.req.method, ProtoMajor: 1, ProtoMinor: 1}
+}
+
+// begin lets the exchange be cut from now on.
+func (c *frontConn) begin(h *h1Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.target, c.since = h, 0
+	if c.gone {
+		h.cut()
+	}
+}
+
+// end reports whether the exchange has been cut.
+func (c *frontConn) end() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.target = nil
+	return c.gone
 }
 
 // cut ends whatever is under way.
 func (c *frontConn) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.cutLocked()
+}
+
+func (c *frontConn) cutLocked() {
+	c.gone = true
 	c.Close()
 	if c.target != nil {
 		c.target.cut()
@@ -223,6 +259,6 @@ func (c *frontConn) watch() {
 		return
 	}
 	if c.since++; c.since > 1 && isClosedByPeer(c.Conn) {
-		c.target.cut()
+		c.cutLocked()
 	}
 }

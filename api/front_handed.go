@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // handedConn is a connection that the front hands to the server, with what has been read
@@ -12,6 +13,19 @@ import (
 type handedConn struct {
 	net.Conn
 	early []byte
+	stall stall
+}
+
+// Write sends to the client, for as long as it reads.
+func (c *handedConn) Write(p []byte) (int, error) {
+	c.stall.bound(c.Conn)
+	return c.Conn.Write(p)
+}
+
+// SetDeadline is what a hijack calls.
+func (c *handedConn) SetDeadline(t time.Time) error {
+	c.stall.forget()
+	return c.Conn.SetDeadline(t)
 }
 
 func (c *handedConn) Read(p []byte) (int, error) {

@@ -45,8 +45,10 @@ func (q *plainRequest) parse(b []byte) bool {
 	if q.host == "" || q.length > len(rest) {
 		return false
 	}
+	if q.length > 0 && q.repeatable {
+		return false // see upstream.outgoing
+	}
 	q.body = rest[:max(0, q.length)]
-	q.repeatable = q.repeatable && len(q.body) == 0
 	q.size = len(b) - len(rest) + len(q.body)
 	return true
 }
@@ -92,7 +94,7 @@ func (q *plainRequest) add(line string) bool {
 	value = strings.Trim(value, " \t")
 	switch textproto.CanonicalMIMEHeaderKey(name) {
 	case "Host":
-		ok = q.host == ""
+		ok = q.host == "" && value != ""
 		q.host = value
 		return ok
 	case "Connection":
@@ -104,7 +106,7 @@ func (q *plainRequest) add(line string) bool {
 		return true
 	case "Content-Length":
 		length, err := strconv.ParseUint(value, 10, 31)
-		if err != nil || q.length >= 0 {
+		if err != nil || q.length >= 0 || len(value) > 1 && value[0] == '0' {
 			return false
 		}
 		q.length = int(length)

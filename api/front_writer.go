@@ -40,6 +40,7 @@ func (w *frontWriter) WriteHeader(status int) {
 		if w.header["Date"] == nil {
 			w.c.out = appendDate(w.c.out)
 		}
+		w.c.out = w.c.appendClose(w.c.out)
 	}
 	w.appendFields(w.header)
 	w.c.out = append(w.c.out, '\r', '\n')

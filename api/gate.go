@@ -100,7 +100,11 @@ func (g *Gate) Server() *http.Server {
 		IdleTimeout:       keepAliveTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnContext:       withConn,
-		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout: clientStall / 2, PingTimeout: clientStall / 2,
+			WriteByteTimeout: clientStall,
+		},
+		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 }
 
@@ -120,6 +124,8 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, invalidHost, gaveUnknown)
 	case r.Method == http.MethodConnect:
 		g.refuse(w, r, tunnelRefused, gaveUnknown)
+	case requestTarget(r) == "":
+		g.refuse(w, r, invalidTarget, gaveUnknown)
 	case site == nil:
 		g.refuse(w, r, noSuchHost, gaveUnknown)
 	case site.Ignore.Match(r):

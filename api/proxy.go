@@ -41,7 +41,7 @@ func (up *upstream) serveAny(w http.ResponseWriter, r *http.Request) error {
 	if isGRPC(r) {
 		transport = up.grpc
 	}
-	body := &sentBody{Reader: r.Body}
+	body := &sentBody{Reader: r.Body, trailer: r.Trailer}
 	res, err := transport.RoundTrip(up.outgoing(w, r, body))
 	if err != nil && body.broken.Load() {
 		return fmt.Errorf("%w: %w", errBadBody, err)
@@ -50,8 +50,11 @@ func (up *upstream) serveAny(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer res.Body.Close()
-	if res.StatusCode == http.StatusSwitchingProtocols {
+	switch {
+	case res.StatusCode == http.StatusSwitchingProtocols:
 		return up.switchProtocols(w, r, res)
+	case res.StatusCode < 200:
+		return errStatus(res)
 	}
 	copyAnswer(w, r, res)
 	return nil
@@ -70,7 +73,7 @@ func (up *upstream) outgoing(
 ) *http.Request {
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 		Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
-			passInformation(w, status, http.Header(h))
+			passInformation(w, r, status, http.Header(h))
 			return nil
 		},
 	})
@@ -79,7 +82,9 @@ func (up *upstream) outgoing(
 		RawQuery: r.URL.RawQuery, ForceQuery: r.URL.ForceQuery}
 	out.RequestURI = ""
 	out.Header = forwardedHeader(r)
-	out.Close = false
+	// A target that ignores such a body takes it for the next request, whose answer would
+	// be somebody else's (RFC 9110, 9.3.1): the connection is not used again.
+	out.Close = r.ContentLength != 0 && isSafe(r.Method)
 	out.Body = body
 	if r.Body == nil || r.Body == http.NoBody {
 		out.Body = nil
@@ -87,16 +92,22 @@ func (up *upstream) outgoing(
 	return out
 }
 
-// passInformation hands a 1xx answer on (RFC 9110, 15.2); 100 is the transport's own.
-func passInformation(w http.ResponseWriter, status int, h http.Header) {
-	if status == http.StatusContinue {
+// passInformation hands a 1xx answer on, where the client knows such (RFC 9110, 15.2); 100
+// is the transport's own.
+func passInformation(w http.ResponseWriter, r *http.Request, status int, h http.Header) {
+	if status == http.StatusContinue || !r.ProtoAtLeast(1, 1) {
 		return
 	}
 	kept := w.Header().Clone()
-	copyHeader(w.Header(), h)
+	copyEndToEnd(w.Header(), h)
+	w.Header().Del("Content-Length")
 	w.WriteHeader(status)
 	clear(w.Header())
 	copyHeader(w.Header(), kept)
+}
+
+func errStatus(res *http.Response) error {
+	return errProtocol("its status is %d", res.StatusCode)
 }
 
 // errProtocol says that the target answered what no HTTP/1.1 server may.

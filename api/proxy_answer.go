@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // copySize is how much of a body is moved at once.
@@ -17,13 +19,11 @@ var copyBuffers = sync.Pool{New: func() any { return new([copySize]byte) }}
 // copyAnswer sends the target's answer to the client, as it comes.
 func copyAnswer(w http.ResponseWriter, r *http.Request, res *http.Response) {
 	h := w.Header()
-	connection := res.Header["Connection"]
-	for name, values := range res.Header {
-		if !isHop(name) {
-			h[name] = append(h[name], values...)
-		}
+	copyEndToEnd(h, res.Header)
+	if res.StatusCode == http.StatusNoContent {
+		h.Del("Content-Length") // RFC 9110, 8.6
 	}
-	removeNamed(h, connection)
+	removeForbidden(res.Trailer)
 	announced := slices.Sorted(maps.Keys(res.Trailer))
 	if len(announced) > 0 {
 		h["Trailer"] = []string{strings.Join(announced, ", ")}
@@ -33,6 +33,14 @@ func copyAnswer(w http.ResponseWriter, r *http.Request, res *http.Response) {
 		copyBody(w, res.Body, bodyLength(res))
 	}
 	copyTrailer(w, res.Trailer, announced)
+}
+
+// removeForbidden removes what must not be in a trailer: above all what says how long a
+// message is (RFC 9110, 6.5.1).
+func removeForbidden(trailer http.Header) {
+	maps.DeleteFunc(trailer, func(name string, _ []string) bool {
+		return !httpguts.ValidTrailerHeader(name)
+	})
 }
 
 // bodyLength is the length of the body that follows, -1 if only its end will tell.
@@ -80,6 +88,7 @@ func put(w io.Writer, p []byte) bool {
 
 // copyTrailer sends the trailers, those too that the target had not announced.
 func copyTrailer(w http.ResponseWriter, trailer http.Header, announced []string) {
+	removeForbidden(trailer) // of those that had not been announced
 	if len(trailer) == 0 {
 		return
 	}

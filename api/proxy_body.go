@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"io"
+	"net/http"
 	"sync/atomic"
 )
 
@@ -14,13 +15,17 @@ var errBadBody = errors.New("the request's body broke off")
 // closes the real one when the request has been served.
 type sentBody struct {
 	io.Reader
-	broken atomic.Bool
+	trailer http.Header // the request's, complete at the end of the body
+	broken  atomic.Bool
 }
 
 func (b *sentBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if err != nil && err != io.EOF {
 		b.broken.Store(true)
+	}
+	if err == io.EOF {
+		removeForbidden(b.trailer)
 	}
 	return n, err
 }

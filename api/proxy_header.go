@@ -53,7 +53,7 @@ func forwardedHeader(r *http.Request) http.Header {
 	if hasToken(r.Header["Te"], "trailers") {
 		h["Te"] = []string{"trailers"}
 	}
-	if protocol := upgradeType(r.Header); protocol != "" {
+	if protocol := upgradeWanted(r); protocol != "" {
 		h["Connection"], h["Upgrade"] = []string{"Upgrade"}, []string{protocol}
 	}
 	h["X-Forwarded-For"] = []string{forwardedFor(r)}
@@ -99,6 +99,25 @@ func upgradeType(h http.Header) string {
 	return h.Get("Upgrade")
 }
 
+// upgradeWanted is the protocol that a request may ask its target to change to, "" if none.
+// Another HTTP is not offered: through such a connection (h2c, which RFC 9113, 3.1 has done
+// away with) requests would reach the target that the gate never sees, nor TLS. HTTP/1.0
+// has no upgrades (RFC 9110, 7.8).
+func upgradeWanted(r *http.Request) string {
+	if !r.ProtoAtLeast(1, 1) {
+		return ""
+	}
+	for _, line := range r.Header["Upgrade"] {
+		for part := range strings.SplitSeq(strings.ToLower(line), ",") {
+			name, _, _ := strings.Cut(textproto.TrimString(part), "/")
+			if name == "h2c" || name == "h2" || name == "http" || name == "tls" {
+				return ""
+			}
+		}
+	}
+	return upgradeType(r.Header)
+}
+
 // hasToken looks for a word in comma-separated lists, whatever the case.
 func hasToken(lines []string, token string) bool {
 	for _, line := range lines {
@@ -120,6 +139,16 @@ func removeNamed(h http.Header, connection []string) {
 			}
 		}
 	}
+}
+
+// copyEndToEnd adds what of an answer's header is not for the target's connection alone.
+func copyEndToEnd(dst, src http.Header) {
+	for name, values := range src {
+		if !isHop(name) {
+			dst[name] = append(dst[name], values...)
+		}
+	}
+	removeNamed(dst, src["Connection"])
 }
 
 func copyHeader(dst, src http.Header) {

@@ -19,7 +19,7 @@ type closeWriter interface{ CloseWrite() error }
 func (up *upstream) switchProtocols(
 	w http.ResponseWriter, r *http.Request, res *http.Response,
 ) error {
-	wanted, got := upgradeType(r.Header), upgradeType(res.Header)
+	wanted, got := upgradeWanted(r), upgradeType(res.Header)
 	if wanted == "" || !strings.EqualFold(wanted, got) {
 		return errProtocol("it switched to protocol %q, asked for was %q", got, wanted)
 	}
@@ -28,11 +28,7 @@ func (up *upstream) switchProtocols(
 		return errProtocol("its connection cannot be written to after the switch")
 	}
 	h := w.Header()
-	for name, values := range res.Header {
-		if !isHop(name) {
-			h[name] = append(h[name], values...)
-		}
-	}
+	copyEndToEnd(h, res.Header)
 	h["Connection"], h["Upgrade"] = []string{"Upgrade"}, []string{got}
 	client, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {

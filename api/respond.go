@@ -23,7 +23,9 @@ type refusal struct {
 
 var (
 	invalidHost = refusal{status: http.StatusBadRequest, fault: "http_request_error",
-		text: "The Host header is not a valid host name."}
+		text: "The Host header is not a valid host name.", close: true}
+	invalidTarget = refusal{status: http.StatusBadRequest, fault: "http_request_error",
+		text: "The request target is not valid.", close: true}
 	tunnelRefused = refusal{status: http.StatusMethodNotAllowed, fault: "http_request_denied",
 		text: "CONNECT is not served here."}
 	noSuchHost = refusal{status: http.StatusNotFound, fault: "destination_not_found",

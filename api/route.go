@@ -64,19 +64,24 @@ func hostKey(host string) (string, bool) {
 // foldHost writes host without port and trailing dot and in lower case into buf. It
 // reports false for what is neither a name in ASCII nor an address. It does not allocate.
 func foldHost(host string, buf *[maxHost]byte) ([]byte, bool) {
-	host = cutPort(host)
+	host, ok := cutPort(host)
 	if n := len(host); n > 0 && host[n-1] == '.' {
 		host = host[:n-1]
 	}
-	if host == "" || len(host) > maxHost || host[0] == '.' {
+	if !ok || host == "" || len(host) > maxHost || host[0] == '.' {
 		return nil, false
 	}
+	last := len(host) - 1
+	literal := host[0] == '[' && host[last] == ']' // an IPv6 address (RFC 3986, 3.2.2)
 	for i := range len(host) {
 		c := host[i]
 		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
 		}
-		if !hostByte(c) || c == '.' && host[i-1] == '.' {
+		if !hostByte(c) && !(literal && (c == ':' || i == 0 || i == last)) {
+			return nil, false
+		}
+		if c == '.' && host[i-1] == '.' {
 			return nil, false
 		}
 		buf[i] = c
@@ -84,23 +89,29 @@ func foldHost(host string, buf *[maxHost]byte) ([]byte, bool) {
 	return buf[:len(host)], true
 }
 
-// hostByte reports whether c may be in a host name or a bracketed address. Underscores are
-// no letters of DNS host names, but in use.
+// hostByte reports whether c may be in a host name. Underscores are no letters of DNS host
+// names, but in use.
 func hostByte(c byte) bool {
 	switch {
 	case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
 		return true
 	}
-	return c == '.' || c == '-' || c == '_' || c == ':' || c == '[' || c == ']'
+	return c == '.' || c == '-' || c == '_'
 }
 
-// cutPort removes ":port". An IPv6 address keeps its brackets (RFC 3986, 3.2.2).
-func cutPort(host string) string {
+// cutPort removes ":port" and reports false where that is no number (RFC 3986, 3.2.3). An
+// IPv6 address keeps its brackets.
+func cutPort(host string) (name string, ok bool) {
 	colon := strings.LastIndexByte(host, ':')
 	if colon < 0 || strings.IndexByte(host[colon:], ']') >= 0 {
-		return host
+		return host, true
 	}
-	return host[:colon]
+	for _, c := range []byte(host[colon+1:]) {
+		if c < '0' || '9' < c {
+			return "", false
+		}
+	}
+	return host[:colon], true
 }
 
 // pathUnder reports whether path lies under prefix, by whole segments.

@@ -13,9 +13,6 @@ const (
 	// unrepeatableIdle is how long a connection may have been idle to be given to a
 	// request that cannot be sent again if the target closes it just then.
 	unrepeatableIdle = time.Second
-	// trustedIdle is how long a connection is taken to be alive without a look at it, by a
-	// request that can be sent again.
-	trustedIdle = 100 * time.Millisecond
 )
 
 // errUnanswered: the connection ended before the first byte of an answer.
@@ -66,11 +63,15 @@ func (p *h1Pool) run(
 // isRepeatable reports whether a request without a body may be sent again when a kept
 // connection died under it: what is safe (RFC 9110, 9.2.1) or says so itself.
 func isRepeatable(method string, h http.Header) bool {
+	return isSafe(method) || h["Idempotency-Key"] != nil
+}
+
+func isSafe(method string) bool {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return true
 	}
-	return h["Idempotency-Key"] != nil
+	return false
 }
 
 // take returns a kept connection that fits the request, or a new one.
@@ -80,8 +81,7 @@ func (p *h1Pool) take(ctx context.Context, repeatable bool) (*h1Conn, error) {
 		limit = unrepeatableIdle
 	}
 	for c := p.pop(); c != nil; c = p.pop() {
-		idle := time.Since(c.idleSince)
-		if idle < limit && (repeatable && idle < trustedIdle || !c.hasInput()) {
+		if time.Since(c.idleSince) < limit && !c.hasInput() {
 			return c, nil
 		}
 		c.Close()

@@ -43,6 +43,9 @@ func (c *h1Conn) readSimple(head *simpleHead, noBody bool) bool {
 			return false
 		}
 	}
+	if head.status == http.StatusNoContent && head.length >= 0 {
+		return false // it must not have a length (RFC 9110, 8.6), which is to be removed
+	}
 	if noBody || head.status == http.StatusNoContent || head.status == http.StatusNotModified {
 		head.length = 0
 	}

@@ -119,8 +119,10 @@ func (c *h1Conn) sendAny(w http.ResponseWriter, r *http.Request) (keep bool, err
 		switch {
 		case res.StatusCode == http.StatusSwitchingProtocols:
 			return false, errProtocol("it switched protocols unasked")
+		case res.StatusCode < 100:
+			return false, errStatus(res)
 		case res.StatusCode < 200:
-			passInformation(w, res.StatusCode, res.Header)
+			passInformation(w, r, res.StatusCode, res.Header)
 			continue
 		}
 		c.headLeft = -1

@@ -11,26 +11,41 @@ import (
 func appendHead(b []byte, r *http.Request) []byte {
 	b = append(b, r.Method...)
 	b = append(b, ' ')
-	if r.ProtoMajor == 1 && strings.HasPrefix(r.RequestURI, "/") {
-		b = append(b, r.RequestURI...)
-	} else {
-		b = append(b, r.URL.RequestURI()...)
-	}
+	b = append(b, requestTarget(r)...)
 	b = append(b, " HTTP/1.1\r\n"...)
 	b = appendField(b, "Host", r.Host)
 	for name, values := range r.Header {
-		if isHop(name) || name == "X-Forwarded-For" {
-			continue
+		if isHop(name) || name == "X-Forwarded-For" || name == "Content-Length" {
+			continue // the length is what came, not what was said (RFC 9113, 8.1.1)
 		}
 		for _, value := range values {
 			b = appendField(b, name, value)
 		}
 	}
 	b = appendForwarded(b, r)
-	if r.Header["Content-Length"] == nil && expectsBody(r.Method) {
+	if r.Header["Content-Length"] != nil || expectsBody(r.Method) {
 		b = appendField(b, "Content-Length", "0")
 	}
 	return append(b, '\r', '\n')
+}
+
+// requestTarget is what goes on the request line: the path and the query, or "*" (RFC 9112,
+// 3.2.1 and 3.2.4). "" stands for what cannot be written there without becoming something
+// else; HTTP/2 lets spaces pass.
+func requestTarget(r *http.Request) string {
+	target := r.RequestURI
+	if r.ProtoMajor != 1 || !strings.HasPrefix(target, "/") {
+		if r.URL.Opaque != "" || r.URL.Path == "*" && r.Method != http.MethodOptions {
+			return ""
+		}
+		target = r.URL.RequestURI()
+	}
+	for i := range len(target) {
+		if c := target[i]; c <= ' ' || c == 0x7f || c == '#' {
+			return ""
+		}
+	}
+	return target
 }
 
 // expectsBody reports whether servers want to be told that there is no body (RFC 9110, 8.6).
