@@ -150,6 +150,14 @@ func noReschedule(j *nomad.Job) {
 		Unlimited: new(false)}
 }
 
+func reschedule(delay time.Duration) func(*nomad.Job) {
+	return func(j *nomad.Job) {
+		j.TaskGroups[0].ReschedulePolicy = &nomad.ReschedulePolicy{
+			Delay: &delay, DelayFunction: new("constant"), Unlimited: new(true),
+		}
+	}
+}
+
 var allocCases = []contractCase{
 	{"alloc-stubs", func(w *world) {
 		w.register(w.job(1, withPort))
@@ -246,22 +254,33 @@ var allocCases = []contractCase{
 		w.holds("a driver failure: "+found, strings.Contains(found,
 			"failed to launch command with executor"))
 	}},
-	{"alloc-rescheduled", func(w *world) {
-		out := filepath.Join(w.TempDir(), "ok")
-		w.register(w.job(1, script("[ -e "+out+" ] || { echo end > "+out+"; exit 1; }; exec sleep 600"),
-			restarts(0, 0),
-			func(j *nomad.Job) {
-				j.TaskGroups[0].ReschedulePolicy = &nomad.ReschedulePolicy{
-					Delay: new(5 * time.Second), DelayFunction: new("constant"), Unlimited: new(true),
-				}
-			}))
+	{"alloc-reschedule-later", func(w *world) {
+		r := w.register(w.job(1, script("exit 1"), restarts(0, 0), reschedule(time.Hour)))
+		w.awaitEval(r.EvalID)
 		first := w.awaitAllocs(w.name, "failed", 1)[0]
+		var e *nomad.Evaluation
 		w.eventually("a follow-up evaluation", func() (string, bool) {
 			a, _, err := w.nomad.Allocations().Info(first.ID, nil)
 			w.ok(err)
-			return a.FollowupEvalID, a.FollowupEvalID != ""
+			if a.FollowupEvalID == "" {
+				return "none", false
+			}
+			e, _, err = w.nomad.Evaluations().Info(a.FollowupEvalID, nil)
+			w.ok(err)
+			return "one", true
 		})
+		w.equal("status", e.Status, "pending")
+		w.equal("trigger", e.TriggeredBy, "alloc-reschedule")
+		w.equal("description", e.StatusDescription, "created for delayed rescheduling")
+		w.holds("an hour later", time.Until(e.WaitUntil) > 50*time.Minute)
 		w.equal("job meanwhile", *w.info(w.name).Status, "pending")
+		w.equal("allocations meanwhile", len(w.allocs(w.name)), 1)
+	}},
+	{"alloc-rescheduled", func(w *world) {
+		out := filepath.Join(w.TempDir(), "ok")
+		once := "[ -e " + out + " ] || { echo end > " + out + "; exit 1; }; exec sleep 600"
+		w.register(w.job(1, script(once), restarts(0, 0), reschedule(5*time.Second)))
+		first := w.awaitAllocs(w.name, "failed", 1)[0]
 		second := w.awaitAllocs(w.name, "running", 1)[0]
 		a, _, err := w.nomad.Allocations().Info(second.ID, nil)
 		w.ok(err)

@@ -112,7 +112,7 @@ func (r *groupPlan) sortFailed(a *nomad.Allocation) {
 	r.holding = append(r.holding, a)
 	r.names[allocIndex(a)] = true
 	if ok && a.FollowupEvalID == "" {
-		e := r.newEval(r.plan.job, "alloc-failure")
+		e := r.newEval(r.plan.job, "alloc-reschedule")
 		e.StatusDescription, e.WaitUntil = "created for delayed rescheduling", at
 		e.PreviousEval, e.JobModifyIndex = r.plan.evalID, *r.plan.job.JobModifyIndex
 		r.plan.followUps = append(r.plan.followUps, e)
