@@ -10,9 +10,14 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"doze/api/wire"
 )
+
+// callTimeout bounds a call to an API that does not answer, beyond what the call itself asks
+// it to wait.
+const callTimeout = 30 * time.Second
 
 // apiClient speaks to the control API of a running `doze serve`.
 type apiClient struct {
@@ -58,8 +63,14 @@ func (c *apiClient) check() error {
 }
 
 // call sends a request and decodes the answer into out; nil drops it. An error answer
-// becomes a *wire.Problem where it is one.
+// becomes a *wire.Problem where it is one. Without a deadline of ctx's it ends after
+// callTimeout.
 func (c *apiClient) call(ctx context.Context, method, path string, out any) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		limited, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		ctx = limited
+	}
 	resp, err := c.do(ctx, method, path, nil)
 	if err != nil {
 		return err
@@ -92,6 +103,9 @@ func (c *apiClient) do(ctx context.Context, method, path string,
 	c.authenticate(req)
 	resp, err := c.http.Do(req)
 	if err != nil {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, fmt.Errorf("doze serve at %s does not answer: %w", c.address, ctx.Err())
+		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -37,7 +37,7 @@ type stack struct {
 	gate    *api.Gate
 	join    *join
 	watcher *jobs.Watcher
-	leases  chan idle.GroupID // found awake: their leases are to be restored
+	leases  *restorer
 	health  *healthgate.Health
 
 	upgraded *healthgate.Upgraded // connections that have left HTTP
@@ -50,7 +50,7 @@ type stack struct {
 func newStack(cfg serveConfig, client *nomad.Client, log *slog.Logger) (*stack, error) {
 	s := &stack{
 		cfg: cfg, log: log, client: client,
-		leases: make(chan idle.GroupID, 1024), upgraded: new(healthgate.Upgraded),
+		upgraded: new(healthgate.Upgraded),
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
@@ -64,6 +64,7 @@ func newStack(cfg serveConfig, client *nomad.Client, log *slog.Logger) (*stack, 
 			metrics.Transition(t)
 		},
 	})
+	s.leases = newRestorer(s.loop, log)
 	metrics.Groups(s.loop.Groups)
 	if err := s.build(metrics, registry); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (s *stack) build(metrics *api.Metrics, registry *prometheus.Registry) (err 
 	s.join = &join{
 		loop: s.loop, routes: routes, gone: s.gate.OnGone,
 		counters: new(healthgate.Counters), limit: healthgate.NewLimiter(maxProbes),
-		off: s.cfg.Gate == "off", log: s.log, found: s.restoreLater,
+		off: s.cfg.Gate == "off", log: s.log, found: s.leases.add,
 		diagnostics: map[idle.GroupID]jobs.Diagnostics{},
 	}
 	metrics.Counters(s.join.counters)
@@ -94,6 +95,7 @@ func (s *stack) build(metrics *api.Metrics, registry *prometheus.Registry) (err 
 	if err != nil {
 		return err
 	}
+	s.leases.leases = s.watcher.Leases
 	if s.health, err = s.newHealth(); err != nil {
 		return err
 	}
@@ -161,7 +163,7 @@ func (s *stack) run(ctx, hurry context.Context) error {
 	var parts, loop sync.WaitGroup
 	loop.Go(func() { failed <- s.loop.Run(loopCtx) })
 	parts.Go(func() { failed <- s.watcher.Run(background) })
-	parts.Go(func() { s.restoreLeases(background) })
+	parts.Go(func() { s.leases.run(background) })
 	gate, control := s.gate.Front(), api.NewControlServer(s.control, s.log)
 	parts.Go(func() { failed <- served(gate.Serve(s.gateListener)) })
 	parts.Go(func() { failed <- served(control.Serve(s.apiListener)) })
@@ -230,44 +232,4 @@ func served(err error) error {
 		return nil
 	}
 	return err
-}
-
-// restoreLater notes a group whose leases are to be restored; it never blocks.
-func (s *stack) restoreLater(id idle.GroupID) {
-	select {
-	case s.leases <- id:
-	default:
-		s.log.Warn("too many groups at once: keep-awake leases are not restored", "group", id)
-	}
-}
-
-// restoreLeases takes up the keep-awake leases that an earlier process left in Nomad.
-func (s *stack) restoreLeases(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case id := <-s.leases:
-			if err := s.restore(ctx, id); err != nil && ctx.Err() == nil {
-				s.log.Warn("cannot restore keep-awake leases", "group", id, "error", err)
-			}
-		}
-	}
-}
-
-func (s *stack) restore(ctx context.Context, id idle.GroupID) error {
-	leases, err := s.watcher.Leases(ctx, id)
-	if err != nil {
-		return err
-	}
-	group := s.loop.Group(id)
-	for name, until := range leases {
-		if group == nil || until.Before(time.Now()) {
-			continue
-		}
-		if _, err := group.KeepAwake(ctx, name, until); err != nil {
-			return err
-		}
-	}
-	return nil
 }

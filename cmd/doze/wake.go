@@ -43,6 +43,8 @@ func wakeOne(ctx context.Context, c *apiClient, id wire.ID, wait time.Duration) 
 	if wait > 0 {
 		path += "?wait=" + wait.String()
 	}
+	ctx, cancel := context.WithTimeout(ctx, wait+callTimeout)
+	defer cancel()
 	var outcome wire.Outcome
 	if err := c.call(ctx, http.MethodPost, path, &outcome); err != nil {
 		return fmt.Errorf("cannot wake %s: %w", id, err)
@@ -51,7 +53,7 @@ func wakeOne(ctx context.Context, c *apiClient, id wire.ID, wait time.Duration) 
 }
 
 // wakeAll asks for every group first and waits for them afterwards, so that they boot at
-// the same time.
+// the same time. One that cannot be woken keeps none of the others asleep.
 func wakeAll(ctx context.Context, c *apiClient, args []string, wait time.Duration) error {
 	if len(args) > 0 {
 		return usagef("-all and a group's name contradict each other")
@@ -60,16 +62,20 @@ func wakeAll(ctx context.Context, c *apiClient, args []string, wait time.Duratio
 	if err != nil {
 		return err
 	}
-	if wait > 0 {
-		for _, g := range list.Groups {
-			var outcome wire.Outcome
-			if err := c.call(ctx, http.MethodPost, g.WakePath(), &outcome); err != nil {
-				return fmt.Errorf("cannot wake %s: %w", g.ID, err)
-			}
+	var problems []error
+	var asked []wire.Group
+	for _, g := range list.Groups {
+		var outcome wire.Outcome
+		switch err := c.call(ctx, http.MethodPost, g.WakePath(), &outcome); {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("cannot wake %s: %w", g.ID, err))
+		case wait > 0:
+			asked = append(asked, g)
+		default:
+			problems = append(problems, c.tell(outcome))
 		}
 	}
-	var problems []error
-	for _, g := range list.Groups {
+	for _, g := range asked {
 		problems = append(problems, wakeOne(ctx, c, g.ID, wait))
 	}
 	return errors.Join(problems...)
