@@ -84,15 +84,12 @@ func (d *driven) bring(b *bystander) {
 	switch b.depth {
 	case frozen:
 		b.dial(d.t)
-		d.signal(b.job, "SIGSTOP")
+		d.sleep(b.job, "SIGSTOP", frozen)
 	case parked:
-		d.signal(b.job, "SIGTSTP")
+		d.sleep(b.job, "SIGTSTP", parked)
 		b.life = ""
 	default:
 		b.dial(d.t)
-	}
-	if got := d.depth(b.job); got != b.depth {
-		d.t.Fatalf("%s is %s", b.job, got)
 	}
 }
 

@@ -53,10 +53,7 @@ func (d *driven) testLadder() {
 func (d *driven) testSleepSignals() {
 	for name, want := range map[string]depth{"SIGSTOP": frozen, "SIGTSTP": parked} {
 		d.whoAnswers("signals")
-		d.signal("signals", name)
-		if got := d.depth("signals"); got != want {
-			d.t.Errorf("after %s it is %s", name, got)
-		}
+		d.sleep("signals", name, want)
 		d.signal("signals", "SIGCONT")
 		if got := d.depth("signals"); got != awake {
 			d.t.Errorf("after %s and SIGCONT it is %s", name, got)
@@ -94,6 +91,19 @@ func (d *driven) depth(job string) depth {
 		}
 	}
 	return awake
+}
+
+// sleep puts a task to sleep by a signal. What is left of an earlier connection, its end, may
+// wake it once more.
+func (d *driven) sleep(job, signal string, want depth) {
+	d.t.Helper()
+	d.await(fmt.Sprintf("%s to be %s", job, want), func() error {
+		d.signal(job, signal)
+		if got := d.depth(job); got != want {
+			return fmt.Errorf("after %s it is %s", signal, got)
+		}
+		return nil
+	})
 }
 
 func (d *driven) awaitDepth(job string, want depth) {

@@ -3,15 +3,10 @@ package devnomad
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"maps"
+	"sync"
 
-	"github.com/hashicorp/go-hclog"
-
-	"doze/plugins/base"
 	"doze/plugins/drivers"
-	"doze/plugins/hclspec"
 	"doze/plugins/host"
 )
 
@@ -28,10 +23,17 @@ type PluginConfig struct {
 type PluginRunner struct {
 	cfg PluginConfig
 	// turn holds the one token of whoever reads or writes what is below.
-	turn    chan struct{}
-	plugin  *host.Plugin // nil: none has been started, or it was closed
-	schema  hclspec.Spec // of tasks
-	handles map[string]drivers.Handle
+	turn chan struct{}
+	now  *pluginSession // nil: none has been started, or it was closed
+	kept map[string]keptTask
+
+	streams sync.WaitGroup // each ends with its plugin's process
+}
+
+// keptTask is what is kept of a task until it is destroyed.
+type keptTask struct {
+	handle drivers.Handle // no State: it is being started
+	event  func(message string, details map[string]string)
 }
 
 // NewPluginRunner returns a runner whose plugin answers. Close ends the plugin.
@@ -39,7 +41,7 @@ func NewPluginRunner(ctx context.Context, cfg PluginConfig) (*PluginRunner, erro
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &PluginRunner{cfg: cfg, turn: make(chan struct{}, 1), handles: map[string]drivers.Handle{}}
+	r := &PluginRunner{cfg: cfg, turn: make(chan struct{}, 1), kept: map[string]keptTask{}}
 	r.turn <- struct{}{}
 	if _, err := r.current(ctx); err != nil {
 		return nil, err
@@ -50,11 +52,13 @@ func NewPluginRunner(ctx context.Context, cfg PluginConfig) (*PluginRunner, erro
 // Close ends the plugin. Its tasks go on: close the Cluster first.
 func (r *PluginRunner) Close() error {
 	<-r.turn // whoever has it ends with its context
-	defer r.release()
-	if r.plugin != nil {
-		r.plugin.Kill()
-		r.plugin = nil
+	session := r.now
+	r.now = nil
+	r.release()
+	if session != nil {
+		session.Kill()
 	}
+	r.streams.Wait()
 	return nil
 }
 
@@ -70,27 +74,33 @@ func (r *PluginRunner) acquire(ctx context.Context) error {
 func (r *PluginRunner) release() { r.turn <- struct{}{} }
 
 // current is the plugin: started if it is not there, and told of the tasks there are.
-func (r *PluginRunner) current(ctx context.Context) (*host.Plugin, error) {
+func (r *PluginRunner) current(ctx context.Context) (*pluginSession, error) {
 	if err := r.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer r.release()
-	if r.plugin != nil && !hasEnded(r.plugin) {
-		return r.plugin, nil
+	if r.now != nil && !hasEnded(r.now) {
+		return r.now, nil
 	}
-	plugin, err := host.Launch(host.Command{Path: r.cfg.Path, Log: pluginLog(r.cfg.Log)})
+	session, err := beginPlugin(ctx, r.cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.begin(ctx, plugin); err != nil {
-		plugin.Kill()
-		return nil, err
+	for id, k := range r.kept {
+		if k.handle.State == nil {
+			continue
+		}
+		if err := session.Recover(ctx, k.handle); err != nil {
+			// Whoever waits for it is told that it is not known.
+			r.cfg.Log.Warn("plugin does not find a task again", "task", id, "error", err)
+		}
 	}
-	r.plugin = plugin
-	return plugin, nil
+	r.now = session
+	r.streams.Go(func() { r.listen(session) })
+	return session, nil
 }
 
-func hasEnded(p *host.Plugin) bool {
+func hasEnded(p *pluginSession) bool {
 	select {
 	case <-p.Done():
 		return true
@@ -99,55 +109,36 @@ func hasEnded(p *host.Plugin) bool {
 	}
 }
 
-// begin does what an agent does before the first task.
-func (r *PluginRunner) begin(ctx context.Context, p *host.Plugin) error {
-	info, err := p.Info(ctx)
-	if err != nil {
-		return err
-	}
-	schema, err := p.ConfigSchema(ctx)
-	if err != nil {
-		return err
-	}
-	var raw []byte
-	if schema != nil {
-		if raw, err = host.EncodeConfig(schema, r.cfg.Config, nil); err != nil {
-			return fmt.Errorf("cannot configure plugin %q: %w", info.Name, err)
+// listen passes a plugin's events on to its tasks', until the plugin ends.
+func (r *PluginRunner) listen(p *pluginSession) {
+	ctx := context.Background() // the stream ends with the plugin's process
+	err := p.Events(ctx, func(e drivers.Event) error {
+		if err := r.acquire(ctx); err != nil {
+			return err
 		}
-	}
-	cfg := base.Config{Raw: raw}
-	for _, agent := range []*base.Agent{nil, {MinPort: 14000, MaxPort: 14512}} {
-		cfg.Agent = agent // nil: it only checks
-		if err := p.SetConfig(ctx, cfg); err != nil {
-			return fmt.Errorf("cannot configure plugin %q: %w", info.Name, err)
+		k := r.kept[e.TaskID]
+		r.release()
+		if k.event != nil {
+			k.event(e.Message, e.Details)
 		}
+		return nil
+	})
+	if !errors.Is(err, host.ErrExited) {
+		r.cfg.Log.Warn("plugin tells of no more events", "error", err)
 	}
-	if err := p.Init(ctx); err != nil {
-		return err
-	}
-	if r.schema, err = p.TaskSchema(ctx); err != nil {
-		return err
-	}
-	for id, h := range maps.Clone(r.handles) {
-		if err := p.Recover(ctx, h); err != nil {
-			delete(r.handles, id) // whoever waits for it is told that it is not known
-			r.cfg.Log.Warn("plugin does not find a task again", "task", id, "error", err)
-		}
-	}
-	return nil
 }
 
 // pluginTries is how often a call is made over which the plugin dies every time.
 const pluginTries = 3
 
 // call makes a call, again if the plugin dies over it.
-func (r *PluginRunner) call(ctx context.Context, f func(*host.Plugin) error) error {
+func (r *PluginRunner) call(ctx context.Context, f func(*pluginSession) error) error {
 	for try := 1; ; try++ {
-		plugin, err := r.current(ctx)
+		session, err := r.current(ctx)
 		if err != nil {
 			return err
 		}
-		err = f(plugin)
+		err = f(session)
 		if !errors.Is(err, host.ErrExited) || ctx.Err() != nil || try == pluginTries {
 			return err
 		}
@@ -162,46 +153,51 @@ func (r *PluginRunner) Start(ctx context.Context, spec TaskSpec) (Task, error) {
 		return nil, err
 	}
 	task := &pluginTask{r: r, id: spec.ID, done: make(chan struct{})}
-	err = r.call(ctx, func(p *host.Plugin) error {
-		raw, err := host.EncodeConfig(r.schema, spec.Config, nil)
-		if err != nil {
-			return err
-		}
-		handle, _, err := p.Start(ctx, pluginTaskConfig(spec, logs, raw))
-		if err == nil {
-			err = r.remember(ctx, spec.ID, handle)
-		}
-		return err
-	})
-	if err != nil {
+	if err := r.keep(ctx, spec.ID, keptTask{event: spec.Event}); err != nil {
 		return nil, errors.Join(err, logs.end())
+	}
+	if err := r.start(ctx, spec, logs); err != nil {
+		return nil, errors.Join(err, r.drop(ctx, spec.ID), logs.end())
 	}
 	go task.follow(logs) // ends with the task; Close of the Cluster ends every task
 	return task, nil
 }
 
-func (r *PluginRunner) remember(ctx context.Context, id string, h drivers.Handle) error {
+func (r *PluginRunner) start(ctx context.Context, spec TaskSpec, logs *fifos) error {
+	return r.call(ctx, func(p *pluginSession) error {
+		raw, err := host.EncodeConfig(p.schema, spec.Config, nil)
+		if err != nil {
+			return err
+		}
+		handle, _, err := p.Start(ctx, pluginTaskConfig(spec, logs, raw))
+		if err != nil {
+			return err
+		}
+		handle.Task.Raw = nil // an agent does not keep it either
+		return r.keep(ctx, spec.ID, keptTask{handle: handle, event: spec.Event})
+	})
+}
+
+func (r *PluginRunner) keep(ctx context.Context, id string, k keptTask) error {
 	if err := r.acquire(ctx); err != nil {
 		return err
 	}
 	defer r.release()
-	h.Task.Raw = nil // an agent does not keep it either
-	r.handles[id] = h
+	r.kept[id] = k
+	return nil
+}
+
+func (r *PluginRunner) drop(ctx context.Context, id string) error {
+	if err := r.acquire(ctx); err != nil {
+		return err
+	}
+	defer r.release()
+	delete(r.kept, id)
 	return nil
 }
 
 // forget drops the task, here and in the plugin.
 func (r *PluginRunner) forget(ctx context.Context, id string) error {
-	if err := r.acquire(ctx); err != nil {
-		return err
-	}
-	delete(r.handles, id)
-	r.release()
-	return r.call(ctx, func(p *host.Plugin) error { return p.Destroy(ctx, id, true) })
-}
-
-// pluginLog passes a plugin's log on, at debug: what matters of it, its calls tell.
-func pluginLog(log *slog.Logger) hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{Name: "plugin", Level: hclog.Debug,
-		Output: slog.NewLogLogger(log.Handler(), slog.LevelDebug).Writer(), DisableTime: true})
+	err := r.call(ctx, func(p *pluginSession) error { return p.Destroy(ctx, id, true) })
+	return errors.Join(err, r.drop(ctx, id))
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"doze/plugins/drivers"
-	"doze/plugins/host"
 )
 
 // pluginTask is a task that a driver's plugin runs.
@@ -27,7 +26,7 @@ const destroyLimit = 20 * time.Second
 func (t *pluginTask) follow(logs *fifos) {
 	defer close(t.done)
 	ctx := context.Background() // the task's own life: Stop ends it
-	t.err = t.r.call(ctx, func(p *host.Plugin) error {
+	t.err = t.r.call(ctx, func(p *pluginSession) error {
 		result, err := p.Wait(ctx, t.id)
 		t.exit = Exit{Code: result.Code, Signal: result.Signal, OOMKilled: result.OOMKilled,
 			Err: result.Message}
@@ -59,13 +58,13 @@ const signalLimit = 2 * time.Minute
 func (t *pluginTask) Signal(name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), signalLimit)
 	defer cancel()
-	return t.r.call(ctx, func(p *host.Plugin) error { return p.Signal(ctx, t.id, name) })
+	return t.r.call(ctx, func(p *pluginSession) error { return p.Signal(ctx, t.id, name) })
 }
 
 // Stop implements Task.
 func (t *pluginTask) Stop(ctx context.Context, signal string, grace time.Duration) error {
 	how := drivers.StopRequest{Signal: signal, Timeout: grace}
-	err := t.r.call(ctx, func(p *host.Plugin) error { return p.Stop(ctx, t.id, how) })
+	err := t.r.call(ctx, func(p *pluginSession) error { return p.Stop(ctx, t.id, how) })
 	if err != nil {
 		return fmt.Errorf("cannot stop task %q: %w", t.id, err)
 	}

@@ -30,6 +30,10 @@ type TaskSpec struct {
 
 	CPU      int // MHz
 	MemoryMB int
+
+	// Event tells of something in the task's life, which becomes one of its events.
+	// A Runner need not call it, and may at any time.
+	Event func(message string, details map[string]string)
 }
 
 // Runner starts tasks: the seam to drivers, and to tests that run handlers in

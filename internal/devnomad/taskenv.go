@@ -25,6 +25,7 @@ func (t *taskRun) spec() TaskSpec {
 		AllocDir: dir, Dir: filepath.Join(dir, t.task.Name),
 		Stdout: logs + ".stdout.0", Stderr: logs + ".stderr.0",
 		CPU: deref(t.task.Resources.CPU), MemoryMB: deref(t.task.Resources.MemoryMB),
+		Event: t.noteDriver,
 	}
 }
 

@@ -183,6 +183,16 @@ func (t *taskRun) note(kind, display string, fill func(*nomad.TaskEvent)) {
 	t.r.event(t.task.Name, kind, display, fill)
 }
 
+// noteDriver is what the driver itself tells.
+func (t *taskRun) noteDriver(message string, details map[string]string) {
+	t.note("Driver", message, func(e *nomad.TaskEvent) {
+		e.DriverMessage = message
+		for name, value := range details {
+			e.Details[name] = value
+		}
+	})
+}
+
 // noteEnd says why a failed task is not started again.
 func (t *taskRun) noteEnd(why string) {
 	t.note("Not Restarting", why, func(e *nomad.TaskEvent) {
