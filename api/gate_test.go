@@ -183,7 +183,7 @@ func TestGate_neverReady_answersAtOneDeadline(t *testing.T) {
 		if a.took != 20*time.Second {
 			t.Errorf("took %v, want the deadline of 20s", a.took)
 		}
-		w.mustContain(a.body, "20s")
+		w.mustContain(a.body, "20 seconds")
 		w.wantRetry(a)
 	})
 }

@@ -29,18 +29,31 @@ func wakingPage(limit time.Duration) page {
 	return page{
 		Title: "Waking up…",
 		Text: fmt.Sprintf("This page appears by itself as soon as it is ready, "+
-			"within %s at the latest.", limit),
+			"within %s at the latest.", inWords(limit)),
 		Reload: 1,
 	}
 }
 
 func failedPage(retry int) page {
 	return page{
-		Title:  "Not available right now",
-		Text:   fmt.Sprintf("Trying again in %d seconds. There is nothing you need to do.", retry),
+		Title: "Not available right now",
+		Text: fmt.Sprintf("Trying again in %s. There is nothing you need to do.",
+			inWords(time.Duration(retry)*time.Second)),
 		Reload: retry,
 		Failed: true,
 	}
+}
+
+// inWords writes d for people: in minutes where it is whole ones, else in seconds.
+func inWords(d time.Duration) string {
+	n, unit := (d+time.Second-1)/time.Second, "second"
+	if d >= time.Minute && d%time.Minute == 0 {
+		n, unit = d/time.Minute, "minute"
+	}
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
 }
 
 func (p page) render() ([]byte, error) {

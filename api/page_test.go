@@ -114,7 +114,8 @@ func TestPage_loadsNothingAndNeedsNoScript(t *testing.T) {
 				t.Errorf("the page contains %q", part)
 			}
 		}
-		for _, part := range []string{`lang="en"`, `role="status"`, "prefers-reduced-motion", "1m0s"} {
+		for _, part := range []string{`lang="en"`, `role="status"`, "prefers-reduced-motion",
+			"within 1 minute at", `http-equiv="refresh" content="1"`} {
 			w.mustContain(body, part)
 		}
 		if len(body) > 4096 {

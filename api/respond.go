@@ -49,7 +49,7 @@ func late(limit time.Duration) refusal {
 	retry := jittered(time.Second)
 	p := failedPage(retry)
 	return refusal{status: http.StatusServiceUnavailable, fault: "connection_timeout",
-		text: "The application was not ready within " + limit.String() + ".",
+		text: "The application was not ready within " + inWords(limit) + ".",
 		page: &p, retry: retry}
 }
 
