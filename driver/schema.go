@@ -17,6 +17,7 @@ func taskSchema() hclspec.Spec {
 		"start":        text,
 		"wake_timeout": text,
 		"shield":       list,
+		"pids_limit":   hclspec.Attr{Type: "number"},
 		"probe":        hclspec.BlockMap{Labels: []string{"kind"}, Nested: probeSchema()},
 	}
 }

@@ -102,6 +102,7 @@ func (d *Driver) spec(task drivers.TaskConfig, cfg AgentConfig) (shepherd.Spec, 
 	s.Env, s.Dir, s.User = withPort(environ(task, as)), task.TaskDir(), userOf(as)
 	s.Stdout, s.Stderr = task.StdoutPath, task.StderrPath
 	s.Cgroup, s.NetNS = here().cgroupsOf(task), namespaceOf(task)
+	s.Cgroup.Limits.Pids = int64(c.PidsLimit)
 	return s, nil
 }
 

@@ -22,6 +22,7 @@ const (
 const (
 	defaultFreezeAfter = 30 * time.Second
 	defaultWakeTimeout = time.Minute
+	defaultPidsLimit   = 4096
 )
 
 // TaskConfig is the config block of a task, as docs/driver.md describes it.
@@ -45,6 +46,9 @@ type TaskConfig struct {
 
 	Probe  healthgate.ProbeConfig
 	Shield []string // paths that are answered for a sleeping task
+
+	// PidsLimit bounds the task's processes and threads.
+	PidsLimit int
 }
 
 // rawTask is the config block as Nomad sends it. A nil pointer is a key left out.
@@ -60,6 +64,7 @@ type rawTask struct {
 	WakeTimeout *string             `hcl:"wake_timeout"`
 	Probe       map[string]rawProbe `hcl:"probe"`
 	Shield      []string            `hcl:"shield"`
+	PidsLimit   *int                `hcl:"pids_limit"`
 }
 
 // read returns what the block says, and all that is wrong with it.
@@ -68,7 +73,10 @@ func (r rawTask) read() (TaskConfig, Problems) {
 	c := TaskConfig{
 		Command: r.Command, Args: r.Args, Listen: r.Listen, PortEnv: r.PortEnv,
 		Activation: word(r.Activation, activationRelay), Shield: r.Shield,
-		OnDemand: r.Start == startOnDemand,
+		OnDemand: r.Start == startOnDemand, PidsLimit: defaultPidsLimit,
+	}
+	if r.PidsLimit != nil {
+		c.PidsLimit = *r.PidsLimit
 	}
 	if strings.TrimSpace(c.Command) == "" {
 		ps.add("command", "name a program, as in local/web", "is empty")
@@ -142,6 +150,9 @@ func (c TaskConfig) check(ps *Problems) {
 	}
 	if c.Activation == activationSocket {
 		c.checkSocket(ps)
+	}
+	if c.PidsLimit < 1 {
+		ps.add("pids_limit", "use at least 1, or leave it out for 4096", "is %d", c.PidsLimit)
 	}
 	if c.PortEnv != "" && !isVariable(c.PortEnv) {
 		ps.add("port_env", "use letters, digits and _, as in PORT",

@@ -41,7 +41,7 @@ func TestTaskConfig_everyKey_isRead(t *testing.T) {
 		"command": "local/web", "args": []string{"--port", "$DOZE_PORT"},
 		"listen": "http", "activation": "relay", "port_env": "PORT",
 		"freeze_after": "45s", "park_after": "1h", "start": "on_demand",
-		"wake_timeout": "5s", "shield": []string{"/healthz"},
+		"wake_timeout": "5s", "shield": []string{"/healthz"}, "pids_limit": 64,
 		"probe": map[string]any{"http": map[string]any{
 			"path": "/ready", "method": "HEAD", "host": "web", "statuses": "204", "body": "ok",
 			"headers": map[string]any{"X-A": "1"}, "tls": true, "service": nil,
@@ -55,7 +55,7 @@ func TestTaskConfig_everyKey_isRead(t *testing.T) {
 		Command: "local/web", Args: []string{"--port", "$DOZE_PORT"},
 		Listen: "http", Activation: "relay", PortEnv: "PORT",
 		FreezeAfter: 45 * time.Second, ParkAfter: time.Hour, OnDemand: true,
-		WakeTimeout: 5 * time.Second, Shield: []string{"/healthz"},
+		WakeTimeout: 5 * time.Second, Shield: []string{"/healthz"}, PidsLimit: 64,
 		Probe: healthgate.ProbeConfig{Kind: "http", Path: "/ready", Method: "HEAD", Host: "web",
 			Statuses: "204", Body: "ok", Header: map[string][]string{"X-A": {"1"}}, TLS: true,
 			Interval: 2 * time.Second, Timeout: 3 * time.Second, Rise: 2, Fall: 4},
@@ -97,7 +97,7 @@ func TestTaskConfig_keysLeftOut_haveTheirDefaults(t *testing.T) {
 			t.Errorf("%s: freezes after %s, parks after %s, problems %v", name,
 				got.FreezeAfter, got.ParkAfter, problems)
 		}
-		if got.WakeTimeout != time.Minute || got.Activation != "relay" || got.OnDemand {
+		if got.WakeTimeout != time.Minute || got.PidsLimit != 4096 || got.Activation != "relay" || got.OnDemand {
 			t.Errorf("%s: the other defaults are wrong: %+v", name, got)
 		}
 	}
@@ -106,7 +106,7 @@ func TestTaskConfig_keysLeftOut_haveTheirDefaults(t *testing.T) {
 func TestTaskConfig_manyProblems_areAllReportedWithPathAndHint(t *testing.T) {
 	_, problems := readConfig(t, map[string]any{
 		"command": " ", "activation": "sokcet", "port_env": "9", "start": "lazy", "listen": "http",
-		"freeze_after": "1h", "park_after": "30m", "wake_timeout": "soon",
+		"freeze_after": "1h", "park_after": "30m", "wake_timeout": "soon", "pids_limit": 0,
 		"shield": []string{"/ok", "healthz"},
 		"probe": map[string]any{
 			"http": map[string]any{"path": "x", "interval": "-1s"},
@@ -123,6 +123,7 @@ func TestTaskConfig_manyProblems_areAllReportedWithPathAndHint(t *testing.T) {
 		`config > probe "http" > path: "x" must begin with "/"`,
 		`config > probe: there is no probe "icmp"; there are http, tcp, grpc, exec`,
 		"config > park_after: 30m0s is not longer than freeze_after, 1h0m0s; make it longer",
+		"config > pids_limit: is 0; use at least 1",
 		`config > port_env: "9" is no name of a variable; use letters`,
 		`config > shield[1]: "healthz" is no path; write a path`,
 	}
@@ -182,7 +183,7 @@ func FuzzTaskConfig_anyBytes_neverPanicsAndNeverContradictsItself(f *testing.F) 
 			return
 		}
 		sleeps := c.FreezeAfter > 0 || c.ParkAfter > 0 || c.OnDemand
-		if c.Command == "" || sleeps && c.Listen == "" || c.WakeTimeout <= 0 ||
+		if c.Command == "" || c.PidsLimit < 1 || sleeps && c.Listen == "" || c.WakeTimeout <= 0 ||
 			c.FreezeAfter > 0 && c.ParkAfter > 0 && c.ParkAfter <= c.FreezeAfter {
 			t.Errorf("%q is taken for good: %+v", data, c)
 		}
