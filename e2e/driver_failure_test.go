@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"net"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // testFailures: whatever goes wrong with a task ends in a task event that says what.
@@ -35,6 +37,39 @@ func testFailures(t *testing.T, d *driven) {
 	} {
 		t.Run(c.job.id, func(t *testing.T) { d.in(t).goWrong(c.job, c.do, c.want) })
 	}
+	t.Run("fork bomb", func(t *testing.T) { d.in(t).testForkBomb() })
+	for _, depth := range []depth{awake, frozen} {
+		t.Run("shepherd lost while "+string(depth), func(t *testing.T) { d.in(t).testLost(depth) })
+	}
+}
+
+// testForkBomb: a fork bomb stays within its limit, and ends with its task.
+func (d *driven) testForkBomb() {
+	const limit = 64
+	d.run(drivenJob{id: "bomb", config: map[string]any{"command": "/bin/sh", "pids_limit": limit,
+		"args": []string{"-c", "b() { b & b; }; (b); exec sleep 1000"}}})
+	alloc := d.alloc("bomb").ID
+	time.Sleep(time.Second)
+	if n := len(processesOf(d.t, alloc)); n > limit {
+		d.t.Errorf("there are %d processes, above the limit of %d", n, limit)
+	}
+	_, _, err := d.client.Jobs().Deregister("bomb", false, d.write())
+	fail(d.t, err)
+	d.await("every process to end", func() error { return noneOf(processesOf(d.t, alloc)) })
+}
+
+// testLost: a task whose shepherd is killed has failed, and is gone too.
+func (d *driven) testLost(depth depth) {
+	job := "lost-" + string(depth)
+	d.run(drivenJob{id: job, config: map[string]any{"listen": "http", "freeze_after": ""}})
+	d.whoAnswers(job)
+	if depth == frozen {
+		d.sleep(job, "SIGSTOP", frozen)
+	}
+	alloc := d.alloc(job).ID
+	fail(d.t, syscall.Kill(shepherdOf(d.t, processesOf(d.t, alloc)[0]), syscall.SIGKILL))
+	d.awaitEvent(job, "the task's shepherd has ended")
+	d.await("every process to end", func() error { return noneOf(processesOf(d.t, alloc)) })
 }
 
 func (d *driven) goWrong(job drivenJob, do string, want []string) {

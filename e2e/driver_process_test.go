@@ -30,6 +30,27 @@ func processesOf(t testing.TB, allocID string) []int {
 	return pids
 }
 
+// shepherdOf is the shepherd of a task's process: the nearest ancestor that is one.
+func shepherdOf(t testing.TB, pid int) int {
+	t.Helper()
+	for pid > 1 {
+		dir := filepath.Join("/proc", strconv.Itoa(pid))
+		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		fail(t, err)
+		if bytes.Contains(line, []byte("\x00shepherd\x00")) {
+			return pid
+		}
+		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+		fail(t, err)
+		// proc(5): pid (comm) state ppid; comm may hold anything but ends at the last ")"
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		pid, err = strconv.Atoi(fields[1])
+		fail(t, err)
+	}
+	t.Fatal("the task has no shepherd")
+	return 0
+}
+
 // pluginPid is the process of a plugin's program.
 func pluginPid(t testing.TB, program string) int {
 	t.Helper()
