@@ -41,10 +41,12 @@ func TestDesync_answersThatMayMislead_areMadePlain(t *testing.T) {
 		"status below 100":        {"HTTP/1.1", "HTTP/1.1 042 Answer\r\nContent-Length: 2\r\n\r\nok", "502 ", " 42"},
 		"status with a sign":      {"HTTP/1.1", "HTTP/1.1 +20 Answer\r\nContent-Length: 2\r\n\r\nok", "502 ", " 20 "},
 		"length in a trailer": {"HTTP/1.1",
-			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\nContent-Length: 9\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
+				"2\r\nok\r\n0\r\nX-Sum: 1\r\nContent-Length: 9\r\n\r\n",
 			"X-Sum: 1", "Content-Length: 9"},
 		"announced length in a trailer": {"HTTP/1.1",
-			"HTTP/1.1 200 OK\r\nTrailer: Host\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nHost: evil\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nTrailer: Host\r\nTransfer-Encoding: chunked\r\n\r\n" +
+				"2\r\nok\r\n0\r\nHost: evil\r\n\r\n",
 			"ok", "evil"},
 		"chunk extension": {"HTTP/1.1",
 			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x=\"y\"\r\nok\r\n0\r\n\r\n", "ok", "x="},
@@ -53,7 +55,8 @@ func TestDesync_answersThatMayMislead_areMadePlain(t *testing.T) {
 		"two ways to say how long": {"HTTP/1.1",
 			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n2\r\nok\r\n0\r\n\r\n",
 			"ok", "Content-Length: 3"},
-		"unasked switch": {"HTTP/1.1", "HTTP/1.1 101 Switch\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n", "502 ", "101"},
+		"unasked switch": {"HTTP/1.1",
+			"HTTP/1.1 101 Switch\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n", "502 ", "101"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fromTarget(t, c.version, c.answer, func(t *testing.T, got string) {
@@ -68,23 +71,15 @@ func TestDesync_answersThatMayMislead_areMadePlain(t *testing.T) {
 // Not every target reads the body of a GET: to one that does not, it is the next request on
 // the connection.
 func TestDesync_bodyThatATargetMayIgnore_endsItsConnection(t *testing.T) {
-	var mu sync.Mutex
-	perConn := map[string]int{}
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, in, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
 		}
 		defer conn.Close()
-		id := fmt.Sprintf("%p", conn)
 		for r := r; ; {
-			mu.Lock()
-			perConn[id]++
-			n := perConn[id]
-			mu.Unlock()
-			if fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(r.URL.Path), r.URL.Path); n > 100 {
-				return
-			}
+			path := r.URL.Path
+			fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(path), path)
 			var err error
 			time.Sleep(time.Millisecond)
 			if r, err = http.ReadRequest(in.Reader); err != nil {

@@ -53,7 +53,9 @@ func (g *Gate) failed(site *Site, m *healthgate.Member, up *upstream, err error)
 }
 
 // exchange is one request and its answer, counted as in flight to m until both have ended.
-func (up *upstream) exchange(m *healthgate.Member, w http.ResponseWriter, r *http.Request) error {
+func (up *upstream) exchange(
+	m *healthgate.Member, w http.ResponseWriter, r *http.Request,
+) error {
 	m.InFlight.Add(1)
 	defer m.InFlight.Add(-1)
 	return up.serve(w, r)

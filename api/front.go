@@ -9,10 +9,12 @@ import (
 	"time"
 )
 
-// Front serves a Gate on listeners without TLS. Requests of the plainest kind (HTTP/1.1, no body or
-// a small one that came with the head, to a ready group) it takes from the client to the target and back on one goroutine, without
-// net/http; a connection on which anything else arrives it hands to the Gate's Server, for
-// good, as if nothing had been read from it. Its methods mean what http.Server's mean.
+// Front serves a Gate on listeners without TLS. Requests of the plainest kind (HTTP/1.1, no
+// body or a small one that came with the head, to a ready group) it takes from the client
+// to the target and back on one goroutine, without net/http; a connection on which anything
+// else arrives it hands to the Gate's Server, for good, as if nothing had been read from
+// it. A client that does not read what it is sent is cut off after clientStall, which the
+// Server alone does not do. Its methods mean what http.Server's mean.
 type Front struct {
 	gate   *Gate
 	server *http.Server

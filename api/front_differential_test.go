@@ -29,11 +29,14 @@ func FuzzFront_requests(f *testing.F) {
 	for _, seed := range []string{
 		"GET /a HTTP/1.1\r\n" + host + "\r\nGET /b HTTP/1.1\r\n" + host + "\r\n",
 		"POST /a HTTP/1.1\r\n" + host + "Content-Length: 4\r\n\r\nbodyGET /b HTTP/1.1\r\n" + host + "\r\n",
-		"POST /a HTTP/1.1\r\n" + host + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /b HTTP/1.1\r\n" + host + "\r\n",
-		"POST /a HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n2;x=y\r\nab\r\n0\r\nX: y\r\n\r\nGET /b HTTP/1.1\r\n" + host + "\r\n",
+		"POST /a HTTP/1.1\r\n" + host +
+			"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /b HTTP/1.1\r\n" + host + "\r\n",
+		"POST /a HTTP/1.1\r\n" + host +
+			"Transfer-Encoding: chunked\r\n\r\n2;x=y\r\nab\r\n0\r\nX: y\r\n\r\nGET /b HTTP/1.1\r\n" + host + "\r\n",
 		"POST /a HTTP/1.0\r\n" + host + "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"GET /a HTTP/1.1\r\n" + host + "Content-Length: 30\r\n\r\nGET /b HTTP/1.1\r\n" + host + "\r\n",
-		"GET /a HTTP/1.1\r\n" + host + "Connection: Content-Length\r\nContent-Length: 2\r\n\r\nxyGET /b HTTP/1.1\r\n" + host + "\r\n",
+		"GET /a HTTP/1.1\r\n" + host +
+			"Connection: Content-Length\r\nContent-Length: 2\r\n\r\nxyGET /b HTTP/1.1\r\n" + host + "\r\n",
 		"GET /a HTTP/1.1\nHost: " + appHost + "\n\nGET /b HTTP/1.1\r\n" + host + "\r\n",
 		"GET http://" + appHost + "/a HTTP/1.1\r\nHost: other\r\n\r\n",
 		"GET /a HTTP/1.1\r\n" + host + "X: a\r\n folded\r\n\r\n",
@@ -181,7 +184,8 @@ func FuzzFront_answers(f *testing.F) {
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
 		"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nok",
 		"HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n",
-		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+		"HTTP/1.1 100 Continue\r\n\r\n" +
+			"HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\nok\r\n0\r\nX: y\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n2\r\nok\r\n0\r\n\r\nx",
 		"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok",

@@ -86,9 +86,10 @@ func NewGate(cfg GateConfig) (*Gate, error) {
 	return g, nil
 }
 
-// Server returns a server for the Gate (see Front for a faster one) that speaks HTTP/1.1 and, for those who start with
-// it (gRPC), HTTP/2 in clear text. It bounds the time and size of request heads and the
-// idle time of connections, but no body and no answer: streams may last.
+// Server returns a server for the Gate (see Front for a faster one) that speaks HTTP/1.1
+// and, for those who start with it (gRPC), HTTP/2 in clear text. It bounds the time and size
+// of request heads and the idle time of connections, but no body and no answer: streams may
+// last.
 func (g *Gate) Server() *http.Server {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)

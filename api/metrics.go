@@ -94,7 +94,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 }
 
 func newCounter(name, help string) prometheus.Counter {
-	return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "doze", Name: name, Help: help})
+	return prometheus.NewCounter(
+		prometheus.CounterOpts{Namespace: "doze", Name: name, Help: help})
 }
 
 func newCounterVec(name, help, label string) *prometheus.CounterVec {

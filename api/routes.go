@@ -208,7 +208,8 @@ func rewriteClaims(claims []routeClaim, prefix string, old, s *Site) []routeClai
 	if i < 0 {
 		i, claims = len(claims), append(claims, routeClaim{prefix: prefix})
 	}
-	sites := slices.DeleteFunc(slices.Clone(claims[i].sites), func(x *Site) bool { return x == old })
+	sites := slices.Clone(claims[i].sites)
+	sites = slices.DeleteFunc(sites, func(x *Site) bool { return x == old })
 	if s != nil {
 		sites = append(sites, s)
 	}

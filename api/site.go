@@ -35,7 +35,8 @@ func ParseWaitingMode(word string) (WaitingMode, error) {
 	case "reject":
 		return WaitReject, nil
 	}
-	return WaitAuto, fmt.Errorf("cannot use waiting mode %q: want auto, hold, page or reject", word)
+	return WaitAuto, fmt.Errorf("cannot use waiting mode %q: want auto, hold, page or reject",
+		word)
 }
 
 const (

@@ -60,7 +60,7 @@ func (w *world) warm(seen *recorder) {
 
 // What has more than one reading reaches no target (RFC 9112, 3.2 and 6.3).
 func TestSmuggling_ambiguousRequests_areRefused(t *testing.T) {
-	const host = "Host: " + appHost + "\r\n"
+	const host, coding = "Host: " + appHost + "\r\n", "Transfer-Encoding: chunked"
 	for name, request := range map[string]string{
 		"port with more":       "GET / HTTP/1.1\r\nHost: app.example.com:80 x\r\n\r\n",
 		"port of letters":      "GET / HTTP/1.1\r\nHost: app.example.com:@evil\r\n\r\n",
@@ -77,7 +77,7 @@ func TestSmuggling_ambiguousRequests_areRefused(t *testing.T) {
 		"list of lengths":      "POST / HTTP/1.1\r\n" + host + "Content-Length: 1, 1\r\n\r\nx",
 		"signed length":        "POST / HTTP/1.1\r\n" + host + "Content-Length: +1\r\n\r\nx",
 		"coded otherwise":      "POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-		"coded twice":          "POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+		"coded twice":          "POST / HTTP/1.1\r\n" + host + coding + ", chunked\r\n\r\n0\r\n\r\n",
 		"bare CR in a value":   "GET / HTTP/1.1\r\n" + host + "X: a\rTransfer-Encoding: chunked\r\n\r\n",
 		"NUL in a value":       "GET / HTTP/1.1\r\n" + host + "X: a\x00b\r\n\r\n",
 		"NUL in a name":        "GET / HTTP/1.1\r\n" + host + "X\x00: b\r\n\r\n",
@@ -177,15 +177,18 @@ func (w *world) sendHTTP2(path, field, value string) (answer string) {
 // A target that changed to HTTP/2 would serve requests that the gate never sees, with any
 // host, path and X-Forwarded-For (RFC 9113, 3.1 has done away with that upgrade).
 func TestSmuggling_upgradesThatAreNone_areNotOffered(t *testing.T) {
-	const host = "Host: " + appHost + "\r\n"
+	const host, upgrade = "Host: " + appHost + "\r\n", "Connection: Upgrade\r\n"
 	for name, request := range map[string]string{
-		"h2c":            "GET / HTTP/1.1\r\n" + host + "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n\r\n",
-		"h2c in a list":  "GET / HTTP/1.1\r\n" + host + "Connection: Upgrade\r\nUpgrade: websocket, H2C\r\n\r\n",
-		"h2c apart":      "GET / HTTP/1.1\r\n" + host + "Connection: Upgrade\r\nUpgrade: websocket\r\nUpgrade: h2c\r\n\r\n",
-		"other HTTP":     "GET / HTTP/1.1\r\n" + host + "Connection: Upgrade\r\nUpgrade: HTTP/2.0\r\n\r\n",
-		"from HTTP/1.0":  "GET / HTTP/1.0\r\n" + host + "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-		"not nominated":  "GET / HTTP/1.1\r\n" + host + "Upgrade: websocket\r\n\r\n",
-		"for one length": "GET / HTTP/1.1\r\n" + host + "Connection: content-length, x-forwarded-for, host\r\nContent-Length: 1\r\n\r\nx",
+		"h2c": "GET / HTTP/1.1\r\n" + host + "Connection: Upgrade, HTTP2-Settings\r\n" +
+			"Upgrade: h2c\r\nHTTP2-Settings: AA\r\n\r\n",
+		"h2c in a list": "GET / HTTP/1.1\r\n" + host + upgrade + "Upgrade: websocket, H2C\r\n\r\n",
+		"h2c apart": "GET / HTTP/1.1\r\n" + host + upgrade +
+			"Upgrade: websocket\r\nUpgrade: h2c\r\n\r\n",
+		"other HTTP":    "GET / HTTP/1.1\r\n" + host + upgrade + "Upgrade: HTTP/2.0\r\n\r\n",
+		"from HTTP/1.0": "GET / HTTP/1.0\r\n" + host + upgrade + "Upgrade: websocket\r\n\r\n",
+		"not nominated": "GET / HTTP/1.1\r\n" + host + "Upgrade: websocket\r\n\r\n",
+		"for one length": "GET / HTTP/1.1\r\n" + host +
+			"Connection: content-length, x-forwarded-for, host\r\nContent-Length: 1\r\n\r\nx",
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := &recorder{}
