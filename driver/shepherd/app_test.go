@@ -95,7 +95,14 @@ func serveHTTP(l net.Listener) error {
 	return err
 }
 
+// appHTTP serves, and ends with status 9 at SIGUSR1.
 func appHTTP([]string) error {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGUSR1)
+	go func() {
+		<-told
+		os.Exit(9)
+	}()
 	l, err := appListen()
 	if err != nil {
 		return err
@@ -110,7 +117,7 @@ func appLate([]string) error {
 
 func appNever([]string) error {
 	wait := make(chan os.Signal, 1)
-	signal.Notify(wait, syscall.SIGUSR1)
+	signal.Notify(wait, syscall.SIGUSR2)
 	<-wait
 	return nil
 }
@@ -139,14 +146,31 @@ func appEcho([]string) error {
 	}
 }
 
-// appBomb forks until it may not, says how far it came, and serves.
+// appBomb forks until it may not, makes a little room for itself, and serves.
 func appBomb([]string) error {
-	for n := 0; ; n++ {
-		if err := exec.Command("/bin/sleep", "60").Start(); err != nil || n == 1000 {
-			fmt.Printf("forked %d: %v\n", n, err)
-			return appHTTP(nil)
+	var children []*exec.Cmd
+	for len(children) < 1000 {
+		child := exec.Command("/bin/sleep", "60")
+		if child.Start() != nil {
+			break
+		}
+		children = append(children, child)
+	}
+	for range 10 {
+		last := children[len(children)-1]
+		children = children[:len(children)-1]
+		if err := errors.Join(last.Process.Kill(), ignoreExit(last.Wait())); err != nil {
+			return err
 		}
 	}
+	return appHTTP(nil)
+}
+
+func ignoreExit(err error) error {
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
+		return nil
+	}
+	return err
 }
 
 // appOOM serves until somebody connects, then uses up its memory.

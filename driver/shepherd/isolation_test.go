@@ -103,11 +103,11 @@ func TestClient_forkBomb_isBoundedAndStops(t *testing.T) {
 	if s.Cgroup.Legacy["pids"] == "" && s.Cgroup.Unified == "" {
 		t.Skip("NEEDS A PIDS CONTROLLER")
 	}
-	s.Cgroup.Limits.Pids = 40
+	s.Cgroup.Limits.Pids = 60
 	c := launch(t, s)
 	wantIn(t, mustGet(t, c, "/"), "pid ")
 	stats, err := c.Stats(t.Context())
-	if err != nil || stats.Pids < 10 || stats.Pids > 40 {
+	if err != nil || stats.Pids < 10 || stats.Pids > 60 {
 		t.Fatal(stats.Pids, err)
 	}
 	if err := c.Stop(t.Context(), time.Second, ""); err != nil {
@@ -158,7 +158,7 @@ func TestClient_shepherdKilled_childrenAreGone(t *testing.T) {
 	for _, depth := range []idle.Depth{idle.Awake, idle.Freeze} {
 		t.Run(depth.String(), func(t *testing.T) {
 			s := spec(t, "bomb") // with children of its own
-			s.Cgroup.Limits.Pids = 20
+			s.Cgroup.Limits.Pids = 40
 			c, err := shepherd.Launch(t.Context(), socketDir(t), s)
 			if err != nil {
 				t.Fatal(err)

@@ -15,6 +15,8 @@ type port interface {
 	give() (portGift, error)
 	awake() error
 	asleep() error
+	// settle lets what the shepherd itself has begun with the application come to its end.
+	settle(ctx context.Context)
 	// activity is use that idle.Group.Acquire has not seen; see idle.GroupConfig.Activity.
 	activity() (inFlight int64, last time.Time, known bool)
 	// busy reports whether somebody waits for the application who has not been counted.
@@ -44,7 +46,8 @@ func (noPort) asleep() error           { return nil }
 func (noPort) activity() (int64, time.Time, bool) {
 	return 0, time.Time{}, true
 }
-func (noPort) busy() bool   { return false }
-func (noPort) open() int64  { return 0 }
-func (noPort) addr() string { return "" }
-func (noPort) close()       {}
+func (noPort) settle(context.Context) {}
+func (noPort) busy() bool             { return false }
+func (noPort) open() int64            { return 0 }
+func (noPort) addr() string           { return "" }
+func (noPort) close()                 {}

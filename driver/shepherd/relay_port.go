@@ -77,7 +77,8 @@ func listen(addr string) (*net.TCPListener, error) {
 func (p *relayPort) addr() string { return p.listener.Addr().String() }
 func (p *relayPort) close()       { _ = p.listener.Close() } // twice at worst
 
-func (p *relayPort) awake() error { return nil }
+func (p *relayPort) awake() error           { return nil }
+func (p *relayPort) settle(context.Context) {}
 
 // asleep has the connections that stayed open watched: their next byte wakes.
 func (p *relayPort) asleep() error {

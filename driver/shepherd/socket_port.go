@@ -8,8 +8,10 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"doze/driver/shepherd/sockdiag"
@@ -175,22 +177,38 @@ func (p *socketPort) strangers(remote []netip.AddrPort) bool {
 	return found
 }
 
-func (p *socketPort) connections() (int64, error) {
+// connections counts those of clients, and those of this process's own probes.
+func (p *socketPort) connections() (clients, probes int64, err error) {
+	before := p.probes.all() // one may end, and be forgotten, while the kernel is asked
 	conns, err := sockdiag.Connections(p.at)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	var n int64
 	for _, c := range conns {
-		if !p.probes.has(c.Remote.Port()) {
-			n++
+		if port := c.Remote.Port(); slices.Contains(before, port) || p.probes.has(port) {
+			probes++
+		} else {
+			clients++
 		}
 	}
-	return n, nil
+	return clients, probes, nil
+}
+
+// settle waits for the last probes to be accepted, so that none is left to wake the task
+// that it asked about. The gate is shut: there will be no more.
+func (p *socketPort) settle(ctx context.Context) {
+	for range 50 {
+		if _, probes, err := p.connections(); err != nil || probes == 0 {
+			return
+		}
+		if !pause(ctx, 2*time.Millisecond) {
+			return
+		}
+	}
 }
 
 func (p *socketPort) activity() (int64, time.Time, bool) {
-	n, err := p.connections()
+	n, _, err := p.connections()
 	if err != nil {
 		p.log.Warn("cannot tell whether the task is in use", "err", err)
 		return 0, time.Time{}, false
@@ -204,61 +222,22 @@ func (p *socketPort) activity() (int64, time.Time, bool) {
 
 // busy looks again with every process frozen: what was accepted just before, or waits.
 func (p *socketPort) busy() bool {
-	n, err := p.connections()
-	return err != nil || n > 0
+	clients, probes, err := p.connections()
+	return err != nil || clients+probes > 0
 }
 
 func (p *socketPort) open() int64 {
-	n, _ := p.connections() // for show
+	n, _, _ := p.connections() // for show
 	return n
 }
 
-// dial is what the health gate's probes connect with; it remembers them.
+// dial is what the health gate's probes connect with. Their ports are known before they are
+// connected, so that no look at the connections takes one for a client.
 func (p *socketPort) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, network, addr)
-	if err == nil {
-		p.probes.add(uint16(conn.LocalAddr().(*net.TCPAddr).Port))
-	}
-	return conn, err
-}
-
-// probePorts are the local ports of recent probes, which are no use of the task.
-type probePorts struct {
-	mu    sync.Mutex
-	ports [64]uint16
-	next  int
-}
-
-func (p *probePorts) add(port uint16) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ports[p.next] = port
-	p.next = (p.next + 1) % len(p.ports)
-}
-
-func (p *probePorts) has(port uint16) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.find(port) >= 0
-}
-
-// forget takes a port out and reports whether it was there.
-func (p *probePorts) forget(port uint16) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	i := p.find(port)
-	if i >= 0 {
-		p.ports[i] = 0
-	}
-	return i >= 0
-}
-
-func (p *probePorts) find(port uint16) int {
-	for i, known := range p.ports {
-		if known == port {
-			return i
-		}
-	}
-	return -1
+	d := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		var bindErr error
+		err := raw.Control(func(fd uintptr) { bindErr = p.probes.bind(int(fd)) })
+		return errors.Join(err, bindErr)
+	}}
+	return d.DialContext(ctx, network, addr)
 }

@@ -27,8 +27,10 @@ func (t *task) Sleep(ctx context.Context, _ healthgate.Generation, depth idle.De
 	case now >= depth:
 		return t.port.asleep()
 	case depth == idle.Freeze:
+		t.port.settle(ctx)
 		return t.freeze(ctx)
 	case depth == idle.Park:
+		t.port.settle(ctx)
 		return t.park(ctx, app, now)
 	}
 	return fmt.Errorf("cannot sleep as deep as %s", depth)
