@@ -53,8 +53,10 @@ func BenchmarkServe_sleepingGroups(b *testing.B) {
 	baseline.cleanUp()
 	registerMany(b, c, groups)
 	for b.Loop() {
+		d := newDoze(b, c)
+		d.within = 5 * time.Minute // one read a job, and the cluster shares the machine
 		began := time.Now()
-		d := startDoze(b, c)
+		d.start("-log-level", "info")
 		b.ReportMetric(time.Since(began).Seconds(), "s/start")
 		settle := time.Now()
 		before := cpuTime(b, d.cmd.Process.Pid)

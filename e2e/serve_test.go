@@ -33,18 +33,26 @@ type doze struct {
 	log     string // path
 	cmd     *exec.Cmd
 	ended   chan error
-	http    *http.Client // reaches the gate whatever the host, without kept connections
+	http    *http.Client  // reaches the gate whatever the host, without kept connections
+	within  time.Duration // bounds the wait for readiness
 }
 
 // startDoze starts `doze serve` for the cluster's namespace and waits until it is ready.
 func startDoze(t testing.TB, c *cluster, args ...string) *doze {
 	t.Helper()
+	d := newDoze(t, c)
+	d.start(args...)
+	return d
+}
+
+// newDoze is one that has not been started yet.
+func newDoze(t testing.TB, c *cluster) *doze {
+	t.Helper()
 	ports := freePorts(t, 2)
-	d := &doze{t: t, cluster: c, gate: ports[0], api: ports[1],
+	d := &doze{t: t, cluster: c, gate: ports[0], api: ports[1], within: patience,
 		log: filepath.Join(t.TempDir(), "doze.log")}
 	d.http = &http.Client{Transport: d.transport()}
 	t.Cleanup(d.cleanUp)
-	d.start(args...)
 	return d
 }
 
@@ -71,7 +79,7 @@ func (d *doze) start(args ...string) {
 	d.ended = make(chan error, 1)
 	cmd, ended := d.cmd, d.ended
 	go func() { ended <- cmd.Wait() }() // ends with the process
-	d.waitFor("doze serve to be ready", func() bool {
+	waitWithin(d.t, d.within, "doze serve to be ready", func() bool {
 		resp, err := http.Get("http://" + d.api + "/readyz")
 		if err != nil {
 			return false
@@ -113,14 +121,19 @@ func (d *doze) waitFor(what string, is func() bool) {
 
 func waitFor(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	waitWithin(t, patience, what, is)
+}
+
+func waitWithin(t testing.TB, limit time.Duration, what string, is func() bool) {
+	t.Helper()
+	deadline := time.After(limit)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !is() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("waited %s for %s in vain", patience, what)
+			t.Fatalf("waited %s for %s in vain", limit, what)
 		}
 	}
 }

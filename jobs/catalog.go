@@ -81,6 +81,7 @@ func (c *catalog) relist(l *listing, now time.Time) {
 	for i := range l.changed {
 		listed[l.changed[i].id] = true
 		c.putJob(&l.changed[i], cause)
+		l.changed[i] = version{} // taken over: at a start all of them are here
 	}
 	for id := range c.jobs {
 		if !listed[id] {

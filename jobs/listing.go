@@ -3,7 +3,10 @@ package jobs
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
+	"reflect"
 	"sync"
 	"time"
 
@@ -125,19 +128,44 @@ func pages[T any](ctx context.Context, c client, what, path string,
 	}
 }
 
-// scaledJobs returns the jobs that have a scaling block in any group.
+// scaledJobs returns the jobs that have a scaling block in any group. Nomad does not cut
+// this list into pages, so it is read one policy at a time.
 func (c client) scaledJobs(ctx context.Context, ns string) (map[idle.GroupID]bool, error) {
-	policies, _, err := reading(ctx, c, "list the scaling policies",
-		func(q *nomad.QueryOptions) (all []policyStub, _ *nomad.QueryMeta, _ error) {
+	jobs := map[idle.GroupID]bool{}
+	_, _, err := reading(ctx, c, "list the scaling policies",
+		func(q *nomad.QueryOptions) (none struct{}, _ *nomad.QueryMeta, _ error) {
 			q.Namespace = ns
-			meta, err := c.api.Raw().Query("/v1/scaling/policies", &all, q)
-			return all, meta, err
+			body, err := c.api.Raw().Response("/v1/scaling/policies", q)
+			if err != nil {
+				return none, nil, err
+			}
+			defer body.Close()
+			return none, nil, eachOf(body, func(p policyStub) {
+				jobs[idle.GroupID{Namespace: p.Target.Namespace, Job: p.Target.Job}] = true
+			})
 		})
-	jobs := make(map[idle.GroupID]bool, len(policies))
-	for _, p := range policies {
-		jobs[idle.GroupID{Namespace: p.Target.Namespace, Job: p.Target.Job}] = true
-	}
 	return jobs, err
+}
+
+// eachOf calls each for every element of a JSON array; null is an empty one.
+func eachOf[T any](r io.Reader, each func(T)) error {
+	array := json.NewDecoder(r)
+	begin, err := array.Token()
+	if err != nil || begin == nil {
+		return err
+	}
+	if begin != json.Delim('[') {
+		return &json.UnmarshalTypeError{Value: "something else", Type: reflect.TypeFor[[]T]()}
+	}
+	for array.More() {
+		var element T
+		if err := array.Decode(&element); err != nil {
+			return err
+		}
+		each(element)
+	}
+	_, err = array.Token()
+	return err
 }
 
 // unknown returns the jobs that have to be read, and notes the others as unchanged.

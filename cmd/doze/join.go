@@ -30,6 +30,7 @@ type join struct {
 	log      *slog.Logger
 	found    func(idle.GroupID) // told of a group that was found awake
 	synced   atomic.Bool        // everything has been listed once
+	tidying  sync.WaitGroup     // memory is being given back; it takes part of a second
 
 	mu          sync.Mutex
 	diagnostics map[idle.GroupID]jobs.Diagnostics // by job
@@ -148,12 +149,19 @@ func (j *join) Diagnose(job idle.GroupID, ds jobs.Diagnostics) {
 	}
 }
 
-// Resynced notes that everything is known. The first listing of a large cluster leaves
-// several times as much garbage behind as it has found; that is given back at once.
+// manyGroups is from where on what a listing leaves behind is worth giving back.
+const manyGroups = 10_000
+
+// Resynced notes that everything is known. A listing of a large cluster leaves behind a
+// multiple of what it has found; that is given back at once, beside everything else.
 func (j *join) Resynced(time.Time) {
+	groups := len(j.loop.Groups())
 	if !j.synced.Swap(true) {
-		j.log.Info("everything is listed", "groups", len(j.loop.Groups()))
-		debug.FreeOSMemory()
+		j.log.Info("everything is listed", "groups", groups)
+	}
+	if groups >= manyGroups {
+		j.tidying.Wait() // in practice the one before is long over
+		j.tidying.Go(debug.FreeOSMemory)
 	}
 }
 
