@@ -8,29 +8,29 @@ import (
 )
 
 // forward sends the request to m and reports whether it has been answered, or cannot be
-// any more. False: the target took no connection, nothing has been sent, and the request
-// may be held again.
+// any more, and how it ended, which is its caller's to count. False: the target took no
+// connection, nothing has been sent, and the request may be held again.
 func (g *Gate) forward(
 	site *Site, m *healthgate.Member, w http.ResponseWriter, r *http.Request,
-) bool {
+) (end outcome, answered bool) {
 	up := g.upstreams.of(site, m)
-	err := up.exchange(m, w, r)
+	err := g.inFlight(m, func() error { return up.serve(w, r) })
 	switch {
 	case err == nil:
 		g.succeeded(site, m, up)
-		return true
+		return servedReady, true
 	case r.Context().Err() != nil:
-		return true // the client has left
+		return clientLeft, true
 	case errors.Is(err, errBadBody):
-		g.refuse(w, r, brokenBody, clientLeft)
-		return true
+		g.send(w, r, brokenBody)
+		return clientLeft, true
 	}
 	g.failed(site, m, up, err)
 	if errors.Is(err, healthgate.ErrDial) {
-		return false
+		return upstreamBad, false
 	}
-	g.refuse(w, r, brokenTarget, upstreamBad)
-	return true
+	g.send(w, r, brokenTarget)
+	return upstreamBad, true
 }
 
 // succeeded ends a run of failures.
@@ -52,13 +52,20 @@ func (g *Gate) failed(site *Site, m *healthgate.Member, up *upstream, err error)
 		"error", err)
 }
 
-// exchange is one request and its answer, counted as in flight to m until both have ended.
-func (up *upstream) exchange(
-	m *healthgate.Member, w http.ResponseWriter, r *http.Request,
-) error {
+// inFlight counts one exchange as in flight to m until both directions have ended, and as
+// broken off if it ends in a panic; see upstream.serve.
+func (g *Gate) inFlight(m *healthgate.Member, exchange func() error) error {
 	m.InFlight.Add(1)
-	defer m.InFlight.Add(-1)
-	return up.serve(w, r)
+	whole := false
+	defer func() {
+		m.InFlight.Add(-1)
+		if !whole {
+			g.metrics.requests[brokeOff].Inc()
+		}
+	}()
+	err := exchange()
+	whole = true
+	return err
 }
 
 // timedWriter calls began once, just before the head of the answer is sent.

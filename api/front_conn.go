@@ -162,9 +162,9 @@ func (c *frontConn) forward(site *Site) (served bool) {
 // forwardPlain is forward for a request of the front's.
 func (g *Gate) forwardPlain(site *Site, m *healthgate.Member, c *frontConn) (served bool) {
 	up := g.upstreams.of(site, m)
-	m.InFlight.Add(1)
-	defer m.InFlight.Add(-1)
-	err := up.h1.run(context.Background(), c.req.repeatable, c.over)
+	err := g.inFlight(m, func() error {
+		return up.h1.run(context.Background(), c.req.repeatable, c.over)
+	})
 	if err == nil {
 		g.metrics.requests[servedReady].Inc()
 		g.succeeded(site, m, up)

@@ -146,8 +146,8 @@ func (g *Gate) serve(site *Site, w http.ResponseWriter, r *http.Request) {
 			if m.Generation != 0 && site.state.firstOf(m.Generation) {
 				addTiming(w.Header(), site.Group.Status().LastWake, m.Generation, time.Now())
 			}
-			if g.forward(site, m, w, r) {
-				g.metrics.requests[servedReady].Inc()
+			if end, answered := g.forward(site, m, w, r); answered {
+				g.metrics.requests[end].Inc()
 				return
 			}
 		}
@@ -161,8 +161,10 @@ func (g *Gate) serveIgnored(site *Site, w http.ResponseWriter, r *http.Request) 
 	g.metrics.requests[gaveIgnored].Inc()
 	status := site.Group.Status()
 	if status.State == idle.Ready {
-		if m := site.Group.Gate().Pick(); m != nil && g.forward(site, m, w, r) {
-			return
+		if m := site.Group.Gate().Pick(); m != nil {
+			if _, answered := g.forward(site, m, w, r); answered {
+				return
+			}
 		}
 	}
 	if status.State == idle.Failed {

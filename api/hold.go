@@ -145,11 +145,14 @@ func (h *hold) forward(m *healthgate.Member) bool {
 		g.metrics.coldStart.Observe(time.Since(h.arrived).Seconds())
 		addTiming(h.w.Header(), h.site.Group.Status().LastWake, m.Generation, admitted)
 	}}
-	if !g.forward(h.site, m, timed, h.r) {
-		return false
+	end, answered := g.forward(h.site, m, timed, h.r)
+	if end == servedReady {
+		end = servedHeld
 	}
-	g.metrics.requests[servedHeld].Inc()
-	return true
+	if answered {
+		g.metrics.requests[end].Inc()
+	}
+	return answered
 }
 
 // refuse answers a request that has not been admitted, by the reason.

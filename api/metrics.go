@@ -22,15 +22,16 @@ const (
 	gaveFailed                  // a failed wake was cached
 	gaveIgnored                 // answered or passed on without a lease
 	gaveUnknown                 // no such host, or no valid one
-	clientLeft                  // left while it was held
+	clientLeft                  // left before its answer began
 	upstreamBad                 // the target broke off before it answered
+	brokeOff                    // the target or the client broke off midway
 	gaveShutdown                // the group or the process went away under it
 	outcomes
 )
 
 var outcomeNames = [outcomes]string{
 	"ready", "held", "page", "reject", "shed", "late", "failed", "ignored", "unknown",
-	"left", "broken", "shutdown",
+	"left", "broken", "cut", "shutdown",
 }
 
 // wakeBuckets reach from a thaw to a slow image pull, in seconds.

@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,6 +67,42 @@ func TestMetrics_requests_areCountedByOutcome(t *testing.T) {
 				t.Errorf("awake %v: %s is %v, want %v", awake, name, v, value)
 			}
 		}
+	}
+}
+
+// An answer that breaks off midway has left the gate as well.
+func TestMetrics_answersThatBreakOff_areCounted(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	s := setup{gate: api.GateConfig{Metrics: api.NewMetrics(reg)}, app: &app{handler: handler}, awake: true}
+	inWorldServed(t, s, func(g *api.Gate) server { return g.Front() }, func(w *world) {
+		w.exchangeRaw("GET / HTTP/1.1\r\nHost: " + appHost + "\r\n\r\n") // by the server
+		w.exchangeRaw("GET / HTTP/1.1\r\nHost: " + appHost + "\r\n\r\n") // by the front
+	})
+	if n := scrape(t, reg)["doze_gate_requests_total{outcome cut}"]; n != 2 {
+		t.Errorf("%v answers were counted, want 2", n)
+	}
+}
+
+func TestMetrics_brokenTarget_isCountedOnce(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	s := setup{gate: api.GateConfig{Metrics: api.NewMetrics(reg)},
+		app: &app{handler: rawApp("hello\r\n\r\n")}, awake: true}
+	inWorldServed(t, s, func(g *api.Gate) server { return g.Front() }, func(w *world) {
+		w.wantStatus(w.get("/"), 502)
+	})
+	total := 0.0
+	for name, n := range scrape(t, reg) {
+		if strings.HasPrefix(name, "doze_gate_requests_total") {
+			total += n
+		}
+	}
+	if total != 1 {
+		t.Errorf("%v requests were counted, want 1", total)
 	}
 }
 

@@ -95,10 +95,11 @@ func newTransport(connect func(context.Context) (net.Conn, error)) *http.Transpo
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return connect(ctx)
 		},
-		DisableCompression:    true,
-		MaxIdleConnsPerHost:   maxIdleConns,
-		IdleConnTimeout:       upstreamIdle,
-		ExpectContinueTimeout: continueWait,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: maxHead,
+		MaxIdleConnsPerHost:    maxIdleConns,
+		IdleConnTimeout:        upstreamIdle,
+		ExpectContinueTimeout:  continueWait,
 	}
 }
 
