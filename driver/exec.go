@@ -10,7 +10,9 @@ import (
 )
 
 // Exec implements drivers.Executor.
-func (d *Driver) Exec(ctx context.Context, id string, s drivers.Session) (drivers.ExitResult, error) {
+func (d *Driver) Exec(
+	ctx context.Context, id string, s drivers.Session,
+) (drivers.ExitResult, error) {
 	t, err := d.tasks.get(id)
 	if err != nil {
 		return drivers.ExitResult{}, err

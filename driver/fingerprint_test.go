@@ -47,7 +47,8 @@ func agentBlock(t testing.TB, keys map[string]any) base.Config {
 
 func TestFingerprint_goodMachine_isHealthyWithAttributes(t *testing.T) {
 	d := New(Config{Version: "1.2.3"})
-	if err := d.Configure(t.Context(), agentBlock(t, map[string]any{"state_dir": shortDir(t)})); err != nil {
+	cfg := agentBlock(t, map[string]any{"state_dir": shortDir(t)})
+	if err := d.Configure(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	f := d.fingerprint(good())

@@ -43,10 +43,11 @@ func TestSurvey_kindsOfMachines_areToldApart(t *testing.T) {
 			"hybrid", "v2", true, ""},
 		"hybrid old": {files("4.19.0", cg+"unified/cgroup.controllers", cg+"freezer/"),
 			"hybrid", "v1", false, ""},
-		"v1":              {files("4.4.0", cg+"freezer/", cg+"memory/"), "v1", "v1", true, ""},
-		"v1 no freezer":   {files("6.1.0", cg+"cpu/"), "v1", "none", false, "there is no freezer"},
-		"none":            {files("6.1.0"), "none", "none", false, "there are no cgroups"},
-		"strange release": {files("next", cg+"cgroup.controllers"), "v2", "none", true, "there is no freezer"},
+		"v1":            {files("4.4.0", cg+"freezer/", cg+"memory/"), "v1", "v1", true, ""},
+		"v1 no freezer": {files("6.1.0", cg+"cpu/"), "v1", "none", false, "there is no freezer"},
+		"none":          {files("6.1.0"), "none", "none", false, "there are no cgroups"},
+		"strange release": {files("next", cg+"cgroup.controllers"), "v2", "none", true,
+			"there is no freezer"},
 	} {
 		m := survey(c.files, 0)
 		if m.cgroups != c.cgroups || m.freezer != c.freezer || m.memory != c.memory {
@@ -118,8 +119,9 @@ func TestCgroups_v1SharedCpuset_isEnteredAndNeverTheTasks(t *testing.T) {
 	if !maps.Equal(got.Legacy, want) || got.Unified != "/sys/fs/cgroup/unified"+own {
 		t.Errorf("the task is put into %v and %q", got.Legacy, got.Unified)
 	}
-	if want := []string{"/sys/fs/cgroup/unified/doze/shepherds", share}; !slices.Equal(got.Shepherd, want) {
-		t.Errorf("the shepherd is put into %q, not %q", got.Shepherd, want)
+	enters := []string{"/sys/fs/cgroup/unified/doze/shepherds", share}
+	if !slices.Equal(got.Shepherd, enters) {
+		t.Errorf("the shepherd is put into %q, not %q", got.Shepherd, enters)
 	}
 }
 
@@ -140,7 +142,8 @@ func TestLimits_ofNomadsResources_areTheKernels(t *testing.T) {
 		got.SwapBytes >= 0 || got.Cpuset != "0-1" {
 		t.Errorf("got %+v", got)
 	}
-	if got := limitsOf(drivers.Resources{MemoryMB: 64}); got.MemoryReserve != 0 || got.CPUShares != 0 {
+	got = limitsOf(drivers.Resources{MemoryMB: 64})
+	if got.MemoryReserve != 0 || got.CPUShares != 0 {
 		t.Errorf("without oversubscription got %+v", got)
 	}
 }

@@ -24,7 +24,8 @@ func TestPlugin_groupsNetworkNamespace_isWhereTheTaskListens(t *testing.T) {
 	task := a.NewTask("task", map[string]any{"command": "sleep", "args": []any{"1000"},
 		"listen": "http", "start": "on_demand"})
 	task.Network = &drivers.Network{Mode: drivers.NetworkGroup, Path: ns}
-	task.Resources.Ports = []drivers.Port{{Label: "http", Value: 23456, To: 8080, HostIP: "127.0.0.1"}}
+	task.Resources.Ports = []drivers.Port{
+		{Label: "http", Value: 23456, To: 8080, HostIP: "127.0.0.1"}}
 	if _, err := a.Run(task.TaskConfig); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,8 @@ func probeSchema() hclspec.Spec {
 // agentSchema is the shape of the config block of the agent's plugin block.
 func agentSchema() hclspec.Spec {
 	return hclspec.Object{
-		"enabled":    hclspec.Default{Primary: hclspec.Attr{Type: "bool"}, Fallback: hclspec.Bool(true)},
+		"enabled": hclspec.Default{
+			Primary: hclspec.Attr{Type: "bool"}, Fallback: hclspec.Bool(true)},
 		"state_dir":  hclspec.Attr{Type: "string"},
 		"user":       hclspec.Attr{Type: "string"},
 		"allow_root": hclspec.Attr{Type: "bool"},

@@ -47,7 +47,9 @@ func (d *Driver) Start(ctx context.Context, task drivers.TaskConfig) (drivers.St
 // launch starts the task's shepherd. Nomad starts a task a second time under the same id
 // when this plugin has died before it could answer: then the task may run already, or half
 // of it be there.
-func (d *Driver) launch(ctx context.Context, state handleState, spec shepherd.Spec) (Shepherd, error) {
+func (d *Driver) launch(
+	ctx context.Context, state handleState, spec shepherd.Spec,
+) (Shepherd, error) {
 	dog, err := d.flock.Connect(ctx, state.Dir)
 	switch {
 	case err == nil:

@@ -89,7 +89,8 @@ func TestTaskConfig_keysLeftOut_haveTheirDefaults(t *testing.T) {
 		"parked sooner, it is not frozen": {
 			map[string]any{"listen": "http", "park_after": "10s"}, none, 10 * time.Second},
 		"parked later, it is frozen before": {
-			map[string]any{"listen": "http", "park_after": "15m"}, 30 * time.Second, 15 * time.Minute},
+			map[string]any{"listen": "http", "park_after": "15m"},
+			30 * time.Second, 15 * time.Minute},
 	} {
 		c.keys["command"] = "web"
 		got, problems := readConfig(t, c.keys)
@@ -97,7 +98,8 @@ func TestTaskConfig_keysLeftOut_haveTheirDefaults(t *testing.T) {
 			t.Errorf("%s: freezes after %s, parks after %s, problems %v", name,
 				got.FreezeAfter, got.ParkAfter, problems)
 		}
-		if got.WakeTimeout != time.Minute || got.PidsLimit != 4096 || got.Activation != "relay" || got.OnDemand {
+		if got.WakeTimeout != time.Minute || got.PidsLimit != 4096 ||
+			got.Activation != "relay" || got.OnDemand {
 			t.Errorf("%s: the other defaults are wrong: %+v", name, got)
 		}
 	}

@@ -30,7 +30,8 @@ func testPortOpen(t *testing.T, d *driven) {
 		t.Logf("placed to port open, log collection %t, median of %d: doze %s, raw_exec %s, ratio %.2f",
 			logs, rounds, ours, theirs, float64(ours)/float64(theirs))
 		if ours > theirs {
-			t.Errorf("log collection %t: doze takes %v, raw_exec %v", logs, times["doze"], times["raw_exec"])
+			t.Errorf("log collection %t: doze takes %v, raw_exec %v",
+				logs, times["doze"], times["raw_exec"])
 		}
 	}
 }
