@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	nomad "github.com/hashicorp/nomad/api"
@@ -10,18 +12,39 @@ import (
 
 // demoApp is one job of the demo.
 type demoApp struct {
-	name  string // of the application; its host is <name>.localhost
-	about string
-	probe map[string]any // the policy's probe block; nil: Doze's default
+	name   string // the job's; its host is <name>.localhost
+	app    string // of the application; "": name
+	about  string
+	probe  map[string]any // the policy's probe block; nil: Doze's default
+	driver string         // "": raw_exec
+	config map[string]any // of the task, beside command and args
+	idle   time.Duration  // the group's idle_after; 0: the demo's
 }
 
 func demoApps() []demoApp {
 	return []demoApp{
 		{name: "hello", about: "boots at once"},
 		{name: "slow", about: "needs two seconds and answers 503 until it is ready",
-			probe: map[string]any{"http": []map[string]any{{"path": "/healthz"}}}},
+			probe: probeHealthz()},
 		{name: "echo", about: "echoes WebSockets and bodies, streams events"},
 	}
+}
+
+// frozenApp sleeps in place, under the doze task driver: its group stays at count 1, its
+// task is frozen in memory.
+func frozenApp() demoApp {
+	return demoApp{
+		name: "frozen", app: "hello", about: "frozen in memory after three idle seconds",
+		probe: probeHealthz(), driver: "doze", idle: 10 * time.Minute,
+		config: map[string]any{
+			"listen": "http", "freeze_after": "3s", "shield": []string{"/healthz"},
+			"probe": []map[string]any{probeHealthz()},
+		},
+	}
+}
+
+func probeHealthz() map[string]any {
+	return map[string]any{"http": []map[string]any{{"path": "/healthz"}}}
 }
 
 func (a demoApp) host() string { return a.name + ".localhost" }
@@ -39,10 +62,16 @@ func (a demoApp) job(idleAfter time.Duration) (*nomad.Job, error) {
 	group.Networks = []*nomad.NetworkResource{{
 		DynamicPorts: []nomad.Port{{Label: "http"}},
 	}}
-	group.Scaling = a.scaling(idleAfter)
-	task := nomad.NewTask("app", "raw_exec")
+	group.Scaling = a.scaling(cmp.Or(a.idle, idleAfter))
+	task := nomad.NewTask("app", cmp.Or(a.driver, "raw_exec"))
 	task.SetConfig("command", binary)
-	task.SetConfig("args", []string{"app", a.name})
+	task.SetConfig("args", []string{"app", cmp.Or(a.app, a.name)})
+	if a.driver != "" {
+		task.User = strconv.Itoa(os.Getuid()) // who may run this file; the driver's default is nobody
+	}
+	for key, value := range a.config {
+		task.SetConfig(key, value)
+	}
 	task.Resources = &nomad.Resources{CPU: pointer(50), MemoryMB: pointer(64)}
 	group.AddTask(task)
 	job.AddTaskGroup(group)

@@ -9,10 +9,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/gorilla/websocket"
+	nomad "github.com/hashicorp/nomad/api"
 
 	"doze/api/wire"
 )
@@ -20,11 +22,13 @@ import (
 // tour tries what the demo shows, as a client on the network would, and tells what took
 // how long.
 type tour struct {
-	idle  time.Duration
-	term  terminal
-	gate  string // host:port
-	api   *apiClient
-	proxy *http.Client // dials the gate whatever the host
+	idle time.Duration
+	term terminal
+	gate string // host:port
+
+	cluster *demoCluster
+	api     *apiClient
+	proxy   *http.Client // dials the gate whatever the host
 }
 
 // tourStep is one thing to try. What it returns is told beside the time it took.
@@ -33,9 +37,9 @@ type tourStep struct {
 	do   func(context.Context) (string, error)
 }
 
-func newTour(cfg demoConfig, term terminal, s *stack) *tour {
-	t := &tour{idle: cfg.idle, term: term, gate: s.gateListener.Addr().String()}
-	t.api = &apiClient{address: "http://" + s.apiListener.Addr().String(), term: term,
+func newTour(cfg demoConfig, c *demoCluster, s *stack) *tour {
+	t := &tour{idle: cfg.idle, term: c.term, gate: s.gateListener.Addr().String(), cluster: c}
+	t.api = &apiClient{address: "http://" + s.apiListener.Addr().String(), term: c.term,
 		http: &http.Client{}}
 	t.proxy = &http.Client{Transport: &http.Transport{DialContext: t.dial}}
 	return t
@@ -46,7 +50,7 @@ func (t *tour) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 }
 
 func (t *tour) steps() []tourStep {
-	return []tourStep{
+	steps := []tourStep{
 		{"everything is asleep", t.allAsleep},
 		{"hello: first request wakes it", t.get("hello")},
 		{"hello: next request", t.get("hello")},
@@ -57,6 +61,48 @@ func (t *tour) steps() []tourStep {
 		{"everything falls asleep again", t.allAsleep},
 		{"hello: 100 requests at once, one wake", t.stampede},
 	}
+	if t.cluster.note != "" {
+		return steps
+	}
+	return append(steps,
+		tourStep{"frozen: first request starts it", t.get("frozen")},
+		tourStep{"frozen: freezes in memory", t.frozen},
+		tourStep{"frozen: next request thaws it", t.get("frozen")})
+}
+
+// frozen waits until Nomad tells that the task of the frozen app is frozen.
+func (t *tour) frozen(ctx context.Context) (string, error) {
+	deadline := time.After(30 * time.Second)
+	poll := time.NewTicker(100 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		allocs, _, err := t.cluster.client.Jobs().Allocations(frozenApp().jobID(), false, nil)
+		if err != nil {
+			return "", fmt.Errorf("cannot read the allocations: %w", err)
+		}
+		if event := lastEvent(allocs); strings.HasPrefix(event, "frozen") {
+			return event, nil
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-deadline:
+			return "", fmt.Errorf("not frozen after 30s; the task's last event: %q", lastEvent(allocs))
+		}
+	}
+}
+
+// lastEvent is the newest event of the one allocation's one task.
+func lastEvent(allocs []*nomad.AllocationListStub) string {
+	for _, alloc := range allocs {
+		for _, task := range alloc.TaskStates {
+			if n := len(task.Events); n > 0 {
+				return task.Events[n-1].DisplayMessage
+			}
+		}
+	}
+	return ""
 }
 
 // run takes every step and prints a table. Its error says which did not hold.
@@ -154,7 +200,7 @@ func (t *tour) answer(req *http.Request) (timing string, body []byte, err error)
 		return "", nil, fmt.Errorf("cannot read the answer: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return "", nil, fmt.Errorf("answered %s: %.80s", resp.Status, body)
+		return "", nil, fmt.Errorf("answered %s: %.80s", resp.Status, bytes.TrimSpace(body))
 	}
 	return resp.Header.Get("Server-Timing"), body, nil
 }
