@@ -41,6 +41,7 @@ func newTask(ctx context.Context, spec Spec, log *slog.Logger) (*task, error) {
 		depth:   idle.Park,
 	}
 	t.unlock()
+	t.lean = time.AfterFunc(quietAfter, t.beLean)
 	if t.spawner, err = newSpawner(t.cgroups, cred); err != nil {
 		return nil, errors.Join(err, t.cgroups.Remove())
 	}
@@ -153,6 +154,7 @@ func (t *task) adopt(group *idle.Group) {
 func (t *task) hold(ctx context.Context, calls *server) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer t.lean.Stop()
 	var parts sync.WaitGroup
 	errs := make([]error, 4)
 	for i, part := range []func(context.Context) error{
@@ -185,7 +187,18 @@ func (t *task) onTransition(tr idle.Transition) {
 	if e.Kind != "" {
 		t.journal.add(tr.At, e)
 	}
+	t.lean.Reset(quietAfter)
 	t.change(func() {})
+}
+
+// quietAfter is how long after a change of state memory is given back: not while a wake may
+// follow on the heels of a sleep.
+const quietAfter = 2 * time.Second
+
+func (t *task) beLean() {
+	if err := lean(); err != nil {
+		t.log.Warn("this shepherd is larger than it should be", "err", err)
+	}
 }
 
 // sleeps reports whether the process stands still or is parked.

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"syscall"
 
 	"doze/driver/shepherd/cgroup"
@@ -51,7 +50,6 @@ func Main() int {
 		return 1
 	}
 	if err = tell(ready, nil); err == nil { // else nobody will ever know of it
-		debug.FreeOSMemory() // what starting has used
 		err = s.run(ctx)
 	}
 	if err := errors.Join(err, s.remove()); err != nil {

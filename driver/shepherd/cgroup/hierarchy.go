@@ -40,11 +40,12 @@ func Detect() (Hierarchy, error) {
 		return Hierarchy{}, fmt.Errorf("cannot detect cgroups: %w", err)
 	}
 	defer f.Close()
-	return parseMounts(f)
+	return Read(f)
 }
 
-// parseMounts reads proc_pid_mountinfo(5). Of several mounts the first counts.
-func parseMounts(r io.Reader) (Hierarchy, error) {
+// Read reads what is mounted from proc_pid_mountinfo(5). Of several mounts of one hierarchy
+// the first counts.
+func Read(r io.Reader) (Hierarchy, error) {
 	h := Hierarchy{Legacy: map[string]string{}}
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
@@ -70,15 +71,21 @@ func (h *Hierarchy) add(point, fstype, options string) {
 		}
 	case "cgroup":
 		for name := range strings.SplitSeq(options, ",") {
-			if slices.Contains(controllers, name) && h.Legacy[name] == "" {
+			if useful(name) && h.Legacy[name] == "" {
 				h.Legacy[name] = point
 			}
 		}
 	}
 }
 
-// controllers are the v1 controllers that are of use here.
-var controllers = []string{"cpu", "cpuacct", "memory", "freezer", "pids", "cpuset"}
+// useful reports whether a v1 controller is of use here.
+func useful(controller string) bool {
+	switch controller {
+	case "cpu", "cpuacct", "memory", "freezer", "pids", "cpuset":
+		return true
+	}
+	return false
+}
 
 func (h *Hierarchy) mode() Mode {
 	switch {

@@ -1,0 +1,172 @@
+package cgroup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"doze/driver/shepherd/cgroup"
+)
+
+// fake makes a directory with a cgroup's files.
+func fake(t *testing.T, files ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "task")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(dir, f), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func content(t *testing.T, dir, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var limits = cgroup.Limits{
+	CPUShares: 1024, CPUQuota: 50_000, MemoryBytes: 64 << 20, MemoryReserve: 32 << 20,
+	SwapBytes: 16 << 20, Pids: 100, Cpuset: "0-1",
+}
+
+func TestGroup_limitsInV2_areWritten(t *testing.T) {
+	want := map[string]string{
+		"cpu.weight": "39", "cpu.max": "50000 100000", "memory.max": "67108864",
+		"memory.low": "33554432", "memory.swap.max": "16777216", "pids.max": "100",
+		"cpuset.cpus": "0-1",
+	}
+	var files []string
+	for f := range want {
+		files = append(files, f)
+	}
+	dir := fake(t, files...)
+	if missing := cgroup.Open(cgroup.Spec{Unified: dir, Limits: limits}).Missing(); len(missing) > 0 {
+		t.Error(missing)
+	}
+	for f, value := range want {
+		if got := content(t, dir, f); got != value {
+			t.Errorf("%s is %q, want %q", f, got, value)
+		}
+	}
+}
+
+func TestGroup_limitsInV1_areWritten(t *testing.T) {
+	cpu := fake(t, "cpu.shares", "cpu.cfs_period_us", "cpu.cfs_quota_us")
+	memory := fake(t, "memory.limit_in_bytes", "memory.soft_limit_in_bytes", "memory.memsw.limit_in_bytes")
+	g := cgroup.Open(cgroup.Spec{
+		Legacy: map[string]string{"cpu": cpu, "memory": memory}, Limits: limits,
+	})
+	missing := strings.Join(g.Missing(), "\n")
+	if !strings.Contains(missing, "pids limit") || !strings.Contains(missing, "cpuset") ||
+		len(g.Missing()) != 2 {
+		t.Error(missing)
+	}
+	for path, want := range map[string]string{
+		cpu + "/cpu.shares": "1024", cpu + "/cpu.cfs_quota_us": "50000",
+		memory + "/memory.limit_in_bytes": "67108864", memory + "/memory.memsw.limit_in_bytes": "83886080",
+	} {
+		if got := content(t, filepath.Dir(path), filepath.Base(path)); got != want {
+			t.Errorf("%s is %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestGroup_ofNothing_doesNothing(t *testing.T) {
+	g := cgroup.Open(cgroup.Spec{})
+	if err := g.Freeze(t.Context()); !errors.Is(err, cgroup.ErrNoFreezer) {
+		t.Error(err)
+	}
+	dir, err := g.Directory()
+	if dir != nil || err != nil {
+		t.Error(dir, err)
+	}
+	for what, err := range map[string]error{
+		"thaw": g.Thaw(), "kill": g.Kill(), "enter": g.EnterThread(), "remove": g.Remove(),
+	} {
+		if err != nil {
+			t.Error(what, err)
+		}
+	}
+	if s := g.Stats(); s != (cgroup.Stats{}) {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestGroup_stats_areReadFromBothKinds(t *testing.T) {
+	dir := fake(t)
+	for file, text := range map[string]string{
+		"cpu.stat":       "usage_usec 10\nuser_usec 6\nsystem_usec 4\nnr_throttled 2\nthrottled_usec 7\n",
+		"memory.current": "1000\n", "memory.peak": "2000\n", "memory.max": "max\n",
+		"memory.stat": "anon 300\nfile 400\n", "memory.events": "oom 1\noom_kill 3\n",
+		"pids.current": "5\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := cgroup.Open(cgroup.Spec{Unified: dir}).Stats()
+	if s.CPU.Total != 10_000 || s.CPU.ThrottledTime != 7_000 || s.Memory.Usage != 1000 ||
+		s.Memory.Max != 2000 || !s.Memory.MaxKnown || s.Memory.Limit != 0 ||
+		s.Memory.RSS != 300 || s.Memory.OOMKills != 3 || s.Pids != 5 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A real process, in whatever freezer there is.
+func TestGroup_realProcess_freezesThawsAndDies(t *testing.T) {
+	h, err := cgroup.Detect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() != 0 || h.Unified == "" {
+		t.Skip("NEEDS ROOT AND CGROUP V2")
+	}
+	s := cgroup.Spec{Unified: filepath.Join(h.Unified, fmt.Sprintf("doze-test-cgroup-%d", os.Getpid()))}
+	g := cgroup.Open(s)
+	t.Cleanup(func() {
+		if err := cgroup.Remove(s); err != nil {
+			t.Error(err)
+		}
+	})
+	dir, err := g.Directory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	for round := range 2 { // what has been killed in may be started in again
+		child := exec.Command("sleep", "60")
+		child.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := g.Freeze(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if pids := g.Processes(); len(pids) != 1 || pids[0] != child.Process.Pid {
+			t.Fatal(pids)
+		}
+		if err := g.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Wait(); err == nil || err.Error() != "signal: killed" {
+			t.Fatalf("round %d: %v", round, err)
+		}
+	}
+}
