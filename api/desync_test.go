@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -176,5 +178,75 @@ func TestFront_Shutdown_tellsClientsToClose(t *testing.T) {
 				asked.Wait()
 			})
 		})
+	}
+}
+
+// A kept connection is looked at before it is used, by requests of all kinds: on real
+// connections, where pipes cannot tell.
+func TestDesync_keptConnectionWithInput_isNotUsed(t *testing.T) {
+	for name, extra := range map[string]string{
+		"end":      "",
+		"nonsense": "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var running sync.WaitGroup
+			defer running.Wait()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			answered, spoilt := make(chan struct{}), make(chan struct{})
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			running.Go(func() { spoil(l, extra, answered, spoilt) })
+			front := benchGate(t, ctx, l.Addr().String()).Front()
+			addr := serveTCP(t, &running, front)
+			defer front.Close()
+			for range 5 {
+				for _, method := range []string{"GET", "POST"} {
+					r, err := http.NewRequestWithContext(ctx, method, "http://"+addr, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					res, err := http.DefaultClient.Do(r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					body, _ := io.ReadAll(res.Body)
+					res.Body.Close()
+					if res.StatusCode != 200 || string(body) != "ok" {
+						t.Errorf("%s: %d %q", method, res.StatusCode, body)
+					}
+					answered <- struct{}{}
+					<-spoilt
+				}
+				http.DefaultClient.CloseIdleConnections()
+			}
+		})
+	}
+}
+
+// spoil is a target that answers one request a connection, after which it sends more, or
+// closes without a word, when the answer has been read.
+func spoil(l net.Listener, extra string, answered <-chan struct{}, spoilt chan<- struct{}) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+			<-answered
+			io.WriteString(conn, extra)
+			if extra == "" {
+				conn.Close()
+			} else {
+				defer conn.Close()
+			}
+			spoilt <- struct{}{}
+			continue
+		}
+		conn.Close()
 	}
 }

@@ -18,6 +18,9 @@ const (
 // errUnanswered: the connection ended before the first byte of an answer.
 var errUnanswered = errors.New("the connection ended before the answer began")
 
+// errStale: the kept connection had ended before anything was sent.
+var errStale = errors.New("the kept connection has ended")
+
 // h1Pool exchanges plain requests (see isPlain) with one target over kept connections, each
 // exchange on the caller's goroutine alone.
 type h1Pool struct {
@@ -38,7 +41,8 @@ func (p *h1Pool) serve(w http.ResponseWriter, r *http.Request) error {
 
 // run does one exchange over a kept connection or a new one. exchange reports whether the
 // connection can be kept; otherwise it has closed it. Where it failed because a kept
-// connection died, and the request is repeatable, it is called again with another.
+// connection died before the request was sent, or under a repeatable one, it is called
+// again with another.
 func (p *h1Pool) run(
 	ctx context.Context, repeatable bool, exchange func(*h1Conn) (keep bool, err error),
 ) error {
@@ -54,7 +58,9 @@ func (p *h1Pool) run(
 			}
 			return nil
 		}
-		if !c.used || !errors.Is(err, errUnanswered) || !repeatable || ctx.Err() != nil {
+		again := errors.Is(err, errStale) ||
+			c.used && errors.Is(err, errUnanswered) && repeatable
+		if !again || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -81,7 +87,7 @@ func (p *h1Pool) take(ctx context.Context, repeatable bool) (*h1Conn, error) {
 		limit = unrepeatableIdle
 	}
 	for c := p.pop(); c != nil; c = p.pop() {
-		if time.Since(c.idleSince) < limit && !c.hasInput() {
+		if time.Since(c.idleSince) < limit {
 			return c, nil
 		}
 		c.Close()

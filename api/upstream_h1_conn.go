@@ -27,7 +27,10 @@ type h1Conn struct {
 	headLeft  int // what may still be read of a head; below 0: a body is being read
 	used      bool
 	idleSince time.Time
-	raw       syscall.RawConn // nil: not a socket
+	raw       syscall.RawConn              // nil: not a socket
+	step      func(fd uintptr) (done bool) // sendStep, bound once
+	sent      bool
+	sendErr   error
 }
 
 func newH1Conn(conn net.Conn) *h1Conn {
@@ -35,7 +38,7 @@ func newH1Conn(conn net.Conn) *h1Conn {
 	c.in = bufio.NewReaderSize(headLimit{c}, h1ReadSize)
 	if socket, ok := conn.(syscall.Conn); ok {
 		if raw, err := socket.SyscallConn(); err == nil {
-			c.raw = raw
+			c.raw, c.step = raw, c.sendStep
 		}
 	}
 	return c
@@ -56,20 +59,6 @@ func (l headLimit) Read(p []byte) (int, error) {
 		l.c.headLeft -= n
 	}
 	return n, err
-}
-
-// hasInput reports whether a kept connection has anything to read, which can only be its
-// end or nonsense.
-func (c *h1Conn) hasInput() bool {
-	if c.raw == nil {
-		return false
-	}
-	input := true // of a closed connection
-	err := c.raw.Read(func(fd uintptr) bool {
-		input = hasInput(int(fd))
-		return true
-	})
-	return input || err != nil
 }
 
 // exchange sends the request and its answer on, and reports whether the connection can be
@@ -96,14 +85,47 @@ func (c *h1Conn) exchange(w http.ResponseWriter, r *http.Request) (keep bool, er
 
 // ask sends the head in c.out and waits for the answer to begin.
 func (c *h1Conn) ask() error {
-	if _, err := c.Write(c.out); err != nil {
-		return fmt.Errorf("%w: %w", errUnanswered, err)
+	if err := c.send(); err != nil {
+		return err
 	}
 	c.headLeft = maxHead
 	if _, err := c.in.Peek(1); err != nil {
 		return fmt.Errorf("%w: %w", errUnanswered, err)
 	}
 	return nil
+}
+
+// send writes c.out. On a socket it then waits for input: that wait begins before the
+// request is sent, so that no answer is missed, and saves a read that could only fail.
+func (c *h1Conn) send() error {
+	c.sent, c.sendErr = false, nil
+	if c.raw == nil {
+		c.write()
+	} else if err := c.raw.Read(c.step); err != nil && c.sendErr == nil {
+		c.sendErr = fmt.Errorf("%w: %w", errUnanswered, err)
+	}
+	return c.sendErr
+}
+
+// sendStep is called before the wait and after it. What a kept connection has to read
+// before it is used can only be its end or nonsense.
+func (c *h1Conn) sendStep(fd uintptr) (done bool) {
+	if c.sent {
+		return true
+	}
+	if c.used && hasInput(int(fd)) {
+		c.sendErr = errStale
+		return true
+	}
+	c.write()
+	return c.sendErr != nil
+}
+
+func (c *h1Conn) write() {
+	c.sent = true
+	if _, err := c.Write(c.out); err != nil {
+		c.sendErr = fmt.Errorf("%w: %w", errUnanswered, err)
+	}
 }
 
 // cut ends an exchange whose client has left.
