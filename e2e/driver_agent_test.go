@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -73,8 +74,21 @@ telemetry { publish_allocation_metrics = true }
 	fail(t, os.Chmod(agent.Dir, 0o711)) // the tasks run as nobody
 	d := &driven{t: t, plugin: plugin, app: filepath.Join(dir, "app"), cluster: &cluster{
 		real: true, addr: agent.Addr(), namespace: "default", client: agent.Client(), agent: agent}}
+	t.Cleanup(func() { d.awaitNoShepherds(filepath.Join(dir, "run")) })
 	d.awaitDriver()
 	return d
+}
+
+// awaitNoShepherds: all jobs have been purged, so nothing of any task may be left. What is, is
+// ended with the test.
+func (d *driven) awaitNoShepherds(state string) {
+	d.t.Helper()
+	defer func() {
+		for _, pid := range shepherdsIn(d.t, state) {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended just now
+		}
+	}()
+	d.await("every shepherd to end", func() error { return noneOf(shepherdsIn(d.t, state)) })
 }
 
 // awaitDriver waits until jobs can use the driver.

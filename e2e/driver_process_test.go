@@ -51,6 +51,23 @@ func shepherdOf(t testing.TB, pid int) int {
 	return 0
 }
 
+// shepherdsIn are the shepherds whose sockets lie in a state directory.
+func shepherdsIn(t testing.TB, state string) []int {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	fail(t, err)
+	var pids []int
+	for _, path := range paths {
+		line, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(line, []byte("\x00shepherd\x00"+state+"/")) {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			fail(t, err)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // pluginPid is the process of a plugin's program.
 func pluginPid(t testing.TB, program string) int {
 	t.Helper()
