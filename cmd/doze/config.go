@@ -54,7 +54,7 @@ func (c *serveConfig) declare(s *settings) {
 		"`URL` of Nomad, also unix://; default NOMAD_ADDR, else the task's api.sock, else "+
 			"http://127.0.0.1:4646")
 	f.StringVar(&c.NomadTokenFile, "nomad-token-file", "",
-		"`path` of a file with Nomad's token; default NOMAD_TOKEN")
+		"`path` of a file with Nomad's token, read anew for each request; default NOMAD_TOKEN")
 	f.StringVar(&c.Namespaces, "namespaces", "",
 		"comma-separated `namespaces` to look after; default every readable one")
 	f.DurationVar(&c.Reconcile, "reconcile", 5*time.Minute,

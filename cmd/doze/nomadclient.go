@@ -1,14 +1,15 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	nomad "github.com/hashicorp/nomad/api"
 )
@@ -24,16 +25,8 @@ func newNomadClient(cfg *serveConfig, term terminal) (*nomad.Client, error) {
 		conf.Address = cfg.NomadAddress
 	}
 	if cfg.NomadTokenFile != "" {
-		token, err := os.ReadFile(cfg.NomadTokenFile)
-		if err != nil {
-			return nil, usagef("cannot read nomad-token-file: %w", err)
-		}
-		conf.SecretID = strings.TrimSpace(string(token))
-	}
-	if !strings.HasPrefix(conf.Address, "unix:") {
-		conf.HttpClient = keepingConnections()
-		if err := nomad.ConfigureTLS(conf.HttpClient, conf.TLSConfig); err != nil {
-			return nil, usagef("cannot use Nomad's TLS settings: %w", err)
+		if err := useTokenFile(conf, cfg.NomadTokenFile); err != nil {
+			return nil, err
 		}
 	}
 	client, err := nomad.NewClient(conf)
@@ -43,18 +36,50 @@ func newNomadClient(cfg *serveConfig, term terminal) (*nomad.Client, error) {
 	return client, nil
 }
 
-// keepingConnections is what Nomad's own client uses, HTTP/1 alone, but for the connections
-// it keeps: a listing asks on eight at once, a storm of wakes on more.
-func keepingConnections() *http.Client {
-	dialer := &net.Dialer{Timeout: 30 * time.Second}
-	return &http.Client{Transport: &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         dialer.DialContext,
-		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout: 10 * time.Second,
-		MaxIdleConnsPerHost: 32,
-		IdleConnTimeout:     30 * time.Second,
-	}}
+// useTokenFile has every request carry what the file holds at that moment: the token of a
+// workload identity is renewed while doze runs.
+func useTokenFile(conf *nomad.Config, path string) error {
+	if _, err := os.ReadFile(path); err != nil {
+		return usagef("cannot read nomad-token-file: %w", err)
+	}
+	transport := &http.Transport{
+		Proxy:           http.ProxyFromEnvironment,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, // ConfigureTLS fills it
+	}
+	if addr, err := url.Parse(conf.Address); err == nil && addr.Scheme == "unix" {
+		socket := addr.Path
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}
+		conf.Address = "http://127.0.0.1" // a name for what is dialled above
+	}
+	conf.HttpClient = &http.Client{Transport: transport}
+	if err := nomad.ConfigureTLS(conf.HttpClient, conf.TLSConfig); err != nil {
+		return usagef("cannot use the TLS settings for Nomad: %w", err)
+	}
+	conf.HttpClient.Transport = tokenFile{path: path, next: transport}
+	conf.SecretID = ""
+	return nil
+}
+
+// tokenFile adds the token of a file to requests that carry none of their own.
+type tokenFile struct {
+	path string
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t tokenFile) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Header.Get("X-Nomad-Token") != "" {
+		return t.next.RoundTrip(req)
+	}
+	token, err := os.ReadFile(t.path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read nomad-token-file: %w", err)
+	}
+	req = req.Clone(req.Context())
+	req.Header.Set("X-Nomad-Token", strings.TrimSpace(string(token)))
+	return t.next.RoundTrip(req)
 }
 
 // taskSocket is the address of the API socket that Nomad gives every task (Nomad 1.5 and
@@ -74,5 +99,5 @@ func taskSocket(term terminal) string {
 	if _, err := os.Stat(socket); err != nil {
 		return ""
 	}
-	return fmt.Sprintf("unix://%s", socket)
+	return "unix://" + socket
 }
