@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -188,6 +189,7 @@ func appOOM([]string) error {
 				block[i] = 1
 			}
 			all = append(all, block)
+			runtime.KeepAlive(all)
 		}
 	})
 	return http.Serve(l, mux)

@@ -27,7 +27,8 @@ func TestClient_exec_carriesStreamsAndStatus(t *testing.T) {
 	if complaints.String() != "oops\n" || !strings.HasPrefix(out.String(), "input\nmore\n/") {
 		t.Fatalf("%q %q", out.String(), complaints.String())
 	}
-	e, err = c.Exec(t.Context(), shepherd.ExecSpec{Argv: []string{"sh", "-c", "kill -9 $$"}}, nil, nil, nil)
+	suicide := shepherd.ExecSpec{Argv: []string{"sh", "-c", "kill -9 $$"}}
+	e, err = c.Exec(t.Context(), suicide, nil, nil, nil)
 	if err != nil || e.Signal != int(syscall.SIGKILL) {
 		t.Fatal(e, err)
 	}
@@ -42,7 +43,8 @@ func TestClient_exec_muchOutput_arrivesWhole(t *testing.T) {
 	c := launch(t, spec(t, "http"))
 	var out bytes.Buffer
 	in := bytes.Repeat([]byte("x"), 3<<20)
-	e, err := c.Exec(t.Context(), shepherd.ExecSpec{Argv: []string{"cat"}}, bytes.NewReader(in), &out, nil)
+	cat := shepherd.ExecSpec{Argv: []string{"cat"}}
+	e, err := c.Exec(t.Context(), cat, bytes.NewReader(in), &out, nil)
 	if err != nil || e.Code != 0 || !bytes.Equal(out.Bytes(), in) {
 		t.Fatalf("%v %v %d bytes", e, err, out.Len())
 	}
@@ -109,7 +111,8 @@ func TestClient_execGivenUp_killsTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, c, "rid of it", func(shepherd.Status) bool {
-		return !strings.Contains(run(t, c, "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"), "sleep 1000 ")
+		all := run(t, c, "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+		return !strings.Contains(all, "sleep 1000 ")
 	})
 }
 

@@ -160,10 +160,16 @@ func (t *task) hold(ctx context.Context, calls *server) error {
 	for i, part := range []func(context.Context) error{
 		t.loop.Run, t.port.serve, t.watchPressure, calls.serve,
 	} {
-		parts.Go(func() { errs[i] = part(ctx) })
+		parts.Go(func() {
+			if errs[i] = part(ctx); errs[i] != nil {
+				cancel() // none of them is of use without the others
+			}
+		})
 	}
 	parts.Wait()
-	return errors.Join(append(errs, t.spawner.killed())...)
+	err := errors.Join(append(errs, t.spawner.killed())...)
+	t.watchers.Wait()
+	return err
 }
 
 // onTransition writes down what an operator wants to know.

@@ -33,7 +33,7 @@ type readyNote struct {
 // process's exit status. cmd/doze calls it first thing where os.Args[1] is "shepherd".
 func Main() int {
 	ignore()
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	log := slog.New(slog.NewTextHandler(&boundedLog{file: os.Stderr}, nil))
 	ready := os.NewFile(readyFD, "ready")
 	if len(os.Args) != 3 || ready == nil {
 		fmt.Fprintln(os.Stderr, "a shepherd is started by the doze task driver only")

@@ -16,9 +16,10 @@ const namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 // Mounts stay slaves, so that what the host unmounts does not live on in here.
 func settle() []string {
 	if os.Getpid() != 1 {
+		missing := told("pid, ipc and mount namespaces", unix.EPERM)
 		// orphans of the task come to this process all the same
 		err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-		return told("subreaper", err)
+		return append(missing, told("subreaper", err)...)
 	}
 	err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
 	if err != nil {

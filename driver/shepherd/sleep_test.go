@@ -288,11 +288,18 @@ func TestClient_memoryIsShort_parksTheFrozen(t *testing.T) {
 
 func spin(stop <-chan struct{}) {
 	for {
-		select {
-		case <-stop:
+		if closed(stop) {
 			return
-		default:
 		}
+	}
+}
+
+func closed(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -45,10 +45,11 @@ type Status struct {
 	Pid      int `json:"pid"`
 	// Listen is the address that wakes, with the port that was found for :0; Port is what
 	// the application was told to listen on, 0 when there is no application.
-	Listen   string `json:"listen"`
-	Port     int    `json:"port"`
-	InFlight int64  `json:"in_flight"` // open connections; in Socket activation as the kernel counts them
-	Exit     *Exit  `json:"exit"`      // nil while the task lives
+	Listen string `json:"listen"`
+	Port   int    `json:"port"`
+	// InFlight are the open connections, with Socket activation as the kernel counts them.
+	InFlight int64 `json:"in_flight"`
+	Exit     *Exit `json:"exit"` // nil while the task lives
 	// Missing says, in words, what this machine would not let the shepherd do: namespaces,
 	// the freezer, limits. Empty where the task is as isolated as it was meant to be.
 	Missing []string `json:"missing"`
@@ -57,12 +58,13 @@ type Status struct {
 // Event is something an operator may want to know of a task. Ordinary sleeps and wakes are
 // told sparsely; see Suppressed.
 type Event struct {
-	Seq        uint64            `json:"seq"`
-	At         time.Time         `json:"at"`
-	Kind       EventKind         `json:"kind"`
-	Message    string            `json:"message"`
-	Details    map[string]string `json:"details"`
-	Suppressed int               `json:"suppressed"` // how many of the same kind were not told before it
+	Seq     uint64            `json:"seq"`
+	At      time.Time         `json:"at"`
+	Kind    EventKind         `json:"kind"`
+	Message string            `json:"message"`
+	Details map[string]string `json:"details"`
+	// Suppressed is how many of the same kind were not told before it.
+	Suppressed int `json:"suppressed"`
 }
 
 // EventKind is what an Event is about.

@@ -40,7 +40,8 @@ func newTerminal() (*stdio, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot open terminal: %w", err), master.Close())
 	}
-	return &stdio{in: master, out: master, terminal: master, theirs: []*os.File{slave, slave, slave}}, nil
+	theirs := []*os.File{slave, slave, slave}
+	return &stdio{in: master, out: master, terminal: master, theirs: theirs}, nil
 }
 
 func openSlave(master *os.File) (*os.File, error) {

@@ -139,7 +139,9 @@ func status(t testing.TB, c *shepherd.Client) shepherd.Status {
 }
 
 // await waits until the task's status is as wanted.
-func await(t testing.TB, c *shepherd.Client, what string, is func(shepherd.Status) bool) shepherd.Status {
+func await(
+	t testing.TB, c *shepherd.Client, what string, is func(shepherd.Status) bool,
+) shepherd.Status {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {

@@ -39,9 +39,11 @@ func content(t *testing.T, dir, file string) string {
 	return string(text)
 }
 
-var limits = cgroup.Limits{
-	CPUShares: 1024, CPUQuota: 50_000, MemoryBytes: 64 << 20, MemoryReserve: 32 << 20,
-	SwapBytes: 16 << 20, Pids: 100, Cpuset: "0-1",
+func limits() cgroup.Limits {
+	return cgroup.Limits{
+		CPUShares: 1024, CPUQuota: 50_000, MemoryBytes: 64 << 20, MemoryReserve: 32 << 20,
+		SwapBytes: 16 << 20, Pids: 100, Cpuset: "0-1",
+	}
 }
 
 func TestGroup_limitsInV2_areWritten(t *testing.T) {
@@ -55,8 +57,9 @@ func TestGroup_limitsInV2_areWritten(t *testing.T) {
 		files = append(files, f)
 	}
 	dir := fake(t, files...)
-	if missing := cgroup.Open(cgroup.Spec{Unified: dir, Limits: limits}).Missing(); len(missing) > 0 {
-		t.Error(missing)
+	g := cgroup.Open(cgroup.Spec{Unified: dir, Limits: limits()})
+	if len(g.Missing()) > 0 {
+		t.Error(g.Missing())
 	}
 	for f, value := range want {
 		if got := content(t, dir, f); got != value {
@@ -67,9 +70,10 @@ func TestGroup_limitsInV2_areWritten(t *testing.T) {
 
 func TestGroup_limitsInV1_areWritten(t *testing.T) {
 	cpu := fake(t, "cpu.shares", "cpu.cfs_period_us", "cpu.cfs_quota_us")
-	memory := fake(t, "memory.limit_in_bytes", "memory.soft_limit_in_bytes", "memory.memsw.limit_in_bytes")
+	memory := fake(t, "memory.limit_in_bytes", "memory.soft_limit_in_bytes",
+		"memory.memsw.limit_in_bytes")
 	g := cgroup.Open(cgroup.Spec{
-		Legacy: map[string]string{"cpu": cpu, "memory": memory}, Limits: limits,
+		Legacy: map[string]string{"cpu": cpu, "memory": memory}, Limits: limits(),
 	})
 	missing := strings.Join(g.Missing(), "\n")
 	if !strings.Contains(missing, "pids limit") || !strings.Contains(missing, "cpuset") ||
@@ -78,7 +82,8 @@ func TestGroup_limitsInV1_areWritten(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		cpu + "/cpu.shares": "1024", cpu + "/cpu.cfs_quota_us": "50000",
-		memory + "/memory.limit_in_bytes": "67108864", memory + "/memory.memsw.limit_in_bytes": "83886080",
+		memory + "/memory.limit_in_bytes":       "67108864",
+		memory + "/memory.memsw.limit_in_bytes": "83886080",
 	} {
 		if got := content(t, filepath.Dir(path), filepath.Base(path)); got != want {
 			t.Errorf("%s is %q, want %q", path, got, want)
@@ -136,7 +141,8 @@ func TestGroup_realProcess_freezesThawsAndDies(t *testing.T) {
 	if os.Geteuid() != 0 || h.Unified == "" {
 		t.Skip("NEEDS ROOT AND CGROUP V2")
 	}
-	s := cgroup.Spec{Unified: filepath.Join(h.Unified, fmt.Sprintf("doze-test-cgroup-%d", os.Getpid()))}
+	name := fmt.Sprintf("doze-test-cgroup-%d", os.Getpid())
+	s := cgroup.Spec{Unified: filepath.Join(h.Unified, name)}
 	g := cgroup.Open(s)
 	t.Cleanup(func() {
 		if err := cgroup.Remove(s); err != nil {

@@ -1,0 +1,84 @@
+package shepherd
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"time"
+
+	"doze/driver/shepherd/relay"
+)
+
+const (
+	// unclearAfter is how long a client may take to say whether it asks for a shielded path.
+	unclearAfter = time.Second
+	// shieldedWithin bounds a shielded request that is passed on.
+	shieldedWithin = 10 * time.Second
+)
+
+// peek reads the first bytes of a connection, until it is clear what they are. Nothing but
+// an end at once is Incomplete.
+func (p *relayPort) peek(conn *net.TCPConn) ([]byte, relay.Class) {
+	_ = conn.SetReadDeadline(time.Now().Add(unclearAfter)) // a closed one fails to be read
+	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
+	head := make([]byte, 0, 512)
+	for {
+		if len(head) == cap(head) {
+			head = append(head, 0)[:len(head)]
+		}
+		n, err := conn.Read(head[len(head):cap(head)])
+		head = head[:len(head)+n]
+		class := relay.Incomplete
+		if n > 0 {
+			class = p.shield.Classify(head)
+		}
+		switch {
+		case class != relay.Incomplete:
+			return head, class
+		case err != nil && len(head) == 0 && !errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, relay.Incomplete
+		case err != nil:
+			return head, relay.Other
+		}
+	}
+}
+
+// answerShielded answers a request for a shielded path: the application itself where it is
+// awake, uncounted, else the shepherd.
+func (p *relayPort) answerShielded(conn *net.TCPConn, request []byte) {
+	defer conn.Close()
+	p.shielded.Add(1) // before the look: a freeze after it sees that somebody waits
+	defer p.shielded.Add(-1)
+	now, well := p.lives.answers()
+	_ = conn.SetDeadline(time.Now().Add(shieldedWithin)) // a closed one fails below
+	if m := p.group.Gate().Pick(); now && m != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), shieldedWithin)
+		defer cancel()
+		if app, err := dialApp(ctx, "tcp", m.Addr); err == nil {
+			_ = app.SetDeadline(time.Now().Add(shieldedWithin))
+			pair := relay.Pair{Client: conn, App: app.(*net.TCPConn), Head: relay.Once(request)}
+			pair.Join()
+			return
+		}
+		well = false
+	}
+	if _, err := conn.Write(relay.Answer(well)); err == nil {
+		linger(conn)
+	}
+}
+
+// linger lets the client have the answer before the connection goes: closing one with
+// unread bytes resets it.
+func linger(conn *net.TCPConn) {
+	if conn.CloseWrite() != nil {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	var rest [512]byte
+	for {
+		if _, err := conn.Read(rest[:]); err != nil {
+			return
+		}
+	}
+}
