@@ -30,6 +30,8 @@ func (d *Driver) Inspect(ctx context.Context, id string) (drivers.Status, error)
 			"in_flight": strconv.FormatInt(now.InFlight, 10),
 			"listen":    now.Listen,
 			"missing":   strings.Join(now.Missing, "; "),
+			// of the shepherd: whoever kills it ends the task
+			"pid": strconv.Itoa(now.Shepherd),
 		},
 	}
 	if now.Exit != nil {

@@ -27,7 +27,8 @@ type PluginRunner struct {
 	now  *pluginSession // nil: none has been started, or it was closed
 	kept map[string]keptTask
 
-	streams sync.WaitGroup // each ends with its plugin's process
+	streams  sync.WaitGroup // each ends with its plugin's process
+	watchdog watchdog       // of the processes that outlive the plugin
 }
 
 // keptTask is what is kept of a task until it is destroyed.
@@ -59,7 +60,7 @@ func (r *PluginRunner) Close() error {
 		session.Kill()
 	}
 	r.streams.Wait()
-	return nil
+	return r.watchdog.end()
 }
 
 func (r *PluginRunner) acquire(ctx context.Context) error {
@@ -159,6 +160,7 @@ func (r *PluginRunner) Start(ctx context.Context, spec TaskSpec) (Task, error) {
 	if err := r.start(ctx, spec, logs); err != nil {
 		return nil, errors.Join(err, r.drop(ctx, spec.ID), logs.end())
 	}
+	task.watch(ctx)
 	go task.follow(logs) // ends with the task; Close of the Cluster ends every task
 	return task, nil
 }

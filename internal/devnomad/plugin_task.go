@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 type pluginTask struct {
 	r    *PluginRunner
 	id   string
+	pid  int           // of the process that ends with this one; 0: none is known
 	done chan struct{} // closed when exit and err are set
 	exit Exit
 	err  error
@@ -21,6 +23,24 @@ type pluginTask struct {
 
 // destroyLimit is what a driver may take to forget an ended task.
 const destroyLimit = 20 * time.Second
+
+// watch has the task ended when this process is killed, where its driver tells which process
+// to kill for that. The embedded cluster's tasks never outlive it.
+func (t *pluginTask) watch(ctx context.Context) {
+	err := t.r.call(ctx, func(p *pluginSession) error {
+		status, err := p.Inspect(ctx, t.id)
+		if err != nil || status.Attributes["pid"] == "" {
+			return err
+		}
+		if t.pid, err = strconv.Atoi(status.Attributes["pid"]); err != nil {
+			return err
+		}
+		return errors.Join(t.r.watchdog.begin(), t.r.watchdog.add(t.pid))
+	})
+	if err != nil {
+		t.r.cfg.Log.Warn("task would outlive the cluster's process", "task", t.id, "error", err)
+	}
+}
 
 // follow waits for the end of the task, and tidies up after it.
 func (t *pluginTask) follow(logs *fifos) {
@@ -36,6 +56,9 @@ func (t *pluginTask) follow(logs *fifos) {
 	defer cancel()
 	// The writers of the log are gone only now.
 	err := errors.Join(t.r.forget(ctx, t.id), logs.end())
+	if t.pid != 0 {
+		t.r.watchdog.remove(t.pid)
+	}
 	if err != nil {
 		t.r.cfg.Log.Warn("cannot tidy up after a task", "task", t.id, "error", err)
 	}
