@@ -161,7 +161,8 @@ func (s *fakeShepherd) Wake(context.Context) error {
 func (s *fakeShepherd) Status(context.Context) (shepherd.Status, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return shepherd.Status{State: idle.Ready, Wakes: 3, Exit: s.exit}, s.isGone()
+	return shepherd.Status{State: idle.Ready, Wakes: 3, Exit: s.exit,
+		Missing: []string{"own /proc: refused"}}, s.isGone()
 }
 
 func (s *fakeShepherd) Stats(context.Context) (shepherd.Stats, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"doze/driver/shepherd"
@@ -17,6 +18,7 @@ const followAgain = time.Second
 // follow passes a shepherd's events on to Nomad until ctx ends or the shepherd has gone.
 func (d *Driver) follow(ctx context.Context, t *task) {
 	defer close(t.done)
+	d.logMissing(ctx, t)
 	for ctx.Err() == nil {
 		err := t.dog.Events(ctx, func(e shepherd.Event) error {
 			if d.worthTelling(e) {
@@ -32,6 +34,15 @@ func (d *Driver) follow(ctx context.Context, t *task) {
 		case <-ctx.Done():
 		case <-time.After(followAgain):
 		}
+	}
+}
+
+// logMissing tells the node's operator what the machine has refused a task.
+func (d *Driver) logMissing(ctx context.Context, t *task) {
+	status, err := t.dog.Status(ctx)
+	if err == nil && len(status.Missing) > 0 {
+		d.log.Warn("a task is less isolated than it should be", "task_id", t.state.TaskID,
+			"missing", strings.Join(status.Missing, "; "))
 	}
 }
 

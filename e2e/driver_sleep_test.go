@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -22,6 +23,7 @@ func testSleep(t *testing.T, d *driven) {
 		{"by itself, deeper and deeper", (*driven).testLadder},
 		{"by signals", (*driven).testSleepSignals},
 		{"born parked", (*driven).testBornParked},
+		{"thawed before any signal", (*driven).testThawedFirst},
 	} {
 		t.Run(step.name, func(t *testing.T) { step.test(d.in(t)) })
 	}
@@ -68,6 +70,23 @@ func (d *driven) testBornParked() {
 	start := time.Now()
 	d.mustGet("born", "/")
 	d.t.Logf("its first answer came after %s", time.Since(start))
+}
+
+// field case 28: a frozen process handles no signal, so it is thawed before it gets one, and
+// can end as politely as any other.
+func (d *driven) testThawedFirst() {
+	d.run(drivenJob{id: "polite", config: map[string]any{"listen": "http"}})
+	d.whoAnswers("polite")
+	d.sleep("polite", "SIGSTOP", frozen)
+	d.signal("polite", "SIGUSR1")
+	d.awaitLog("polite", "told SIGUSR1")
+	d.sleep("polite", "SIGSTOP", frozen)
+	_, _, err := d.client.Jobs().Deregister("polite", false, d.write())
+	fail(d.t, err)
+	d.awaitEvent("polite", "Terminated: Exit Code: 0")
+	if events := eventsOf(d.task("polite")); strings.Contains(events, "Signal: ") {
+		d.t.Errorf("it was killed: %s", events)
+	}
 }
 
 // depth is how deep a task sleeps, as the machine has it.
