@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -68,6 +69,26 @@ func TestDriver_start_tellsTheShepherdEverything(t *testing.T) {
 		}
 		if want := []string{"-p", "${DOZE_PORT}"}; !slices.Equal(s.Args, want) {
 			t.Errorf("the arguments are %q, not %q", s.Args, want)
+		}
+	})
+}
+
+func TestDriver_startedAtOnceTwice_oneIsRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		flock.slow = time.Second
+		task := block(t, map[string]any{"command": "web"})
+		var refused atomic.Int32
+		var starts sync.WaitGroup
+		for range 5 {
+			starts.Go(func() {
+				if _, err := d.Start(t.Context(), task); err != nil {
+					refused.Add(1)
+				}
+			})
+		}
+		starts.Wait()
+		if refused.Load() != 4 || flock.launches != 1 {
+			t.Errorf("%d of 5 were refused, with %d launches", refused.Load(), flock.launches)
 		}
 	})
 }
@@ -200,7 +221,11 @@ func TestDriver_manyWait_allHearOfOneExit(t *testing.T) {
 
 func TestDriver_shepherdDies_isTheTasksFailure(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		d.agent.StateDir = shortDir(t)
 		task, _ := mustStart(t, d)
+		if err := os.Mkdir(d.dirOf(task.ID), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		go func() { time.Sleep(time.Second); flock.only().die() }()
 		exit, err := d.Wait(t.Context(), task.ID)
 		if err != nil || exit.Code == 0 || !strings.Contains(exit.Message, "shepherd") {

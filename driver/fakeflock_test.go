@@ -19,11 +19,13 @@ type fakeFlock struct {
 	mu       sync.Mutex
 	byDir    map[string]*fakeShepherd
 	launches int
-	refuse   error // of Launch
+	refuse   error         // of Launch
+	slow     time.Duration // what a launch takes
 	swept    []string
 }
 
 func (f *fakeFlock) Launch(_ context.Context, dir string, s shepherd.Spec) (Shepherd, error) {
+	time.Sleep(f.slow)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.refuse != nil {

@@ -21,7 +21,7 @@ func (d *Driver) follow(ctx context.Context, t *task) {
 	d.logMissing(ctx, t)
 	for ctx.Err() == nil {
 		err := t.dog.Events(ctx, func(e shepherd.Event) error {
-			if d.worthTelling(e) {
+			if worthTelling(e) {
 				d.Emit(t.event(e))
 			}
 			return nil
@@ -48,7 +48,7 @@ func (d *Driver) logMissing(ctx context.Context, t *task) {
 
 // worthTelling leaves out what Nomad tells by itself: its own event says that a task ended,
 // and how.
-func (d *Driver) worthTelling(e shepherd.Event) bool { return e.Kind != shepherd.EventExited }
+func worthTelling(e shepherd.Event) bool { return e.Kind != shepherd.EventExited }
 
 // event is a shepherd's event in Nomad's terms.
 func (t *task) event(e shepherd.Event) drivers.Event {

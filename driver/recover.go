@@ -21,7 +21,7 @@ func (d *Driver) Recover(ctx context.Context, h drivers.Handle) error {
 	dog, err := d.flock.Connect(ctx, state.Dir)
 	if errors.Is(err, shepherd.ErrGone) {
 		// Nomad will start the task anew: no part of it may be left.
-		err = errors.Join(err, d.flock.Sweep(state.Dir, state.groups()))
+		err = errors.Join(err, d.sweep(state))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot find task %q again: %w", state.TaskID, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/user"
 	"strings"
 	"syscall"
 	"time"
@@ -25,10 +24,11 @@ func (d *Driver) Start(ctx context.Context, task drivers.TaskConfig) (drivers.St
 	if err != nil {
 		return drivers.Started{}, err
 	}
-	if _, err := d.tasks.get(task.ID); err == nil {
+	if !d.tasks.reserve(task.ID) {
 		return drivers.Started{}, fmt.Errorf("cannot start task %q: it has been started already",
 			task.ID)
 	}
+	defer d.tasks.unreserve(task.ID)
 	state := handleState{TaskID: task.ID, AllocID: task.AllocID, TaskName: task.Name,
 		Dir: d.dirOf(task.ID), StartedAt: time.Now().UTC(),
 		Unified: spec.Cgroup.Unified, Legacy: spec.Cgroup.Legacy}
@@ -57,16 +57,24 @@ func (d *Driver) launch(
 	case !errors.Is(err, shepherd.ErrGone):
 		return nil, drivers.Recoverable(fmt.Errorf("cannot look for the task: %w", err))
 	}
-	if _, err := os.Lstat(state.Dir); err == nil {
-		if err := d.flock.Sweep(state.Dir, state.groups()); err != nil {
-			return nil, drivers.Recoverable(fmt.Errorf("cannot tidy up before the start: %w", err))
-		}
+	if err := d.sweep(state); err != nil {
+		return nil, drivers.Recoverable(fmt.Errorf("cannot tidy up before the start: %w", err))
 	}
 	dog, err = d.flock.Launch(ctx, state.Dir, spec)
 	if err != nil && (ctx.Err() != nil || mayPass(err)) {
 		return nil, drivers.Recoverable(err)
 	}
 	return dog, err
+}
+
+// sweep ends what a shepherd that is gone has left. One that was destroyed has removed its
+// directory as its last deed: then nothing is left, and the cgroups, which are the same for
+// every start of a task in its allocation, may be another's by now.
+func (d *Driver) sweep(state handleState) error {
+	if _, err := os.Lstat(state.Dir); err != nil {
+		return nil
+	}
+	return d.flock.Sweep(state.Dir, state.groups())
 }
 
 // mayPass reports whether a start that has failed may succeed a little later. What a shepherd
@@ -101,7 +109,7 @@ func (d *Driver) spec(task drivers.TaskConfig, cfg AgentConfig) (shepherd.Spec, 
 	}
 	s := c.spec()
 	s.TaskID, s.Listen = task.ID, listen
-	s.Env, s.Dir, s.User = withPort(environ(task, as)), task.TaskDir(), userOf(as)
+	s.Env, s.Dir, s.User = withPort(environ(task, as)), task.TaskDir(), as.Uid
 	s.Stdout, s.Stderr = task.StdoutPath, task.StderrPath
 	s.Cgroup, s.NetNS = here().cgroupsOf(task), namespaceOf(task)
 	s.Cgroup.Limits.Pids = int64(c.PidsLimit)
@@ -120,5 +128,3 @@ func (c TaskConfig) spec() shepherd.Spec {
 	}
 	return s
 }
-
-func userOf(as *user.User) string { return as.Uid + ":" + as.Gid }

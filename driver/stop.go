@@ -62,7 +62,7 @@ const destroyLimit = 30 * time.Second
 
 func (d *Driver) end(ctx context.Context, t *task, gone bool) error {
 	if gone {
-		return d.flock.Sweep(t.state.Dir, t.state.groups())
+		return d.sweep(t.state)
 	}
 	ctx, cancel := context.WithTimeout(ctx, destroyLimit)
 	defer cancel()

@@ -21,11 +21,30 @@ type task struct {
 // tasks are those that this process knows, by id. Nothing is held across a call to a
 // shepherd.
 type tasks struct {
-	mu   sync.Mutex
-	byID map[string]*task
+	mu       sync.Mutex
+	byID     map[string]*task
+	starting map[string]bool // ids of tasks that are being started
 }
 
-func newTasks() *tasks { return &tasks{byID: map[string]*task{}} }
+func newTasks() *tasks { return &tasks{byID: map[string]*task{}, starting: map[string]bool{}} }
+
+// reserve keeps an id for one start, and is false where it is taken: known, or being started.
+func (ts *tasks) reserve(id string) bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.byID[id] != nil || ts.starting[id] {
+		return false
+	}
+	ts.starting[id] = true
+	return true
+}
+
+// unreserve ends a start, whatever has come of it.
+func (ts *tasks) unreserve(id string) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	delete(ts.starting, id)
+}
 
 // get returns a task, or drivers.ErrTaskNotFound.
 func (ts *tasks) get(id string) (*task, error) {

@@ -30,7 +30,7 @@ func (d *Driver) Wait(ctx context.Context, id string) (drivers.ExitResult, error
 func (d *Driver) lost(t *task) drivers.ExitResult {
 	result := drivers.ExitResult{Code: 1, Message: "the task's shepherd has ended, and the task " +
 		"with it: it was killed, or the machine ran out of memory"}
-	if err := d.flock.Sweep(t.state.Dir, t.state.groups()); err != nil {
+	if err := d.sweep(t.state); err != nil {
 		result.Message += fmt.Sprintf("; some of the task may be left: %v", err)
 	}
 	return result

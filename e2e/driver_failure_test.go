@@ -37,10 +37,20 @@ func testFailures(t *testing.T, d *driven) {
 	} {
 		t.Run(c.job.id, func(t *testing.T) { d.in(t).goWrong(c.job, c.do, c.want) })
 	}
+	t.Run("killed while frozen", func(t *testing.T) { d.in(t).testKilledFrozen() })
 	t.Run("fork bomb", func(t *testing.T) { d.in(t).testForkBomb() })
 	for _, depth := range []depth{awake, frozen} {
 		t.Run("shepherd lost while "+string(depth), func(t *testing.T) { d.in(t).testLost(depth) })
 	}
+}
+
+// testKilledFrozen: the end of a frozen process is told at once.
+func (d *driven) testKilledFrozen() {
+	d.run(drivenJob{id: "killed", config: map[string]any{"listen": "http"}})
+	d.whoAnswers("killed")
+	d.sleep("killed", "SIGSTOP", frozen)
+	fail(d.t, syscall.Kill(processesOf(d.t, d.alloc("killed").ID)[0], syscall.SIGKILL))
+	d.awaitEvent("killed", "Exit Code: 137, Signal: 9")
 }
 
 // testForkBomb: a fork bomb stays within its limit, and ends with its task.
