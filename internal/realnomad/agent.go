@@ -26,6 +26,9 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 )
 
+// errNotThere says that the API has no such path.
+var errNotThere = errors.New("the agent has no such path")
+
 // ErrNotFound says that there is no nomad on PATH.
 var ErrNotFound = errors.New("nomad is not on PATH")
 
@@ -131,6 +134,9 @@ func (a *Agent) seed() error {
 	}
 	err := a.await("the cluster's keys", func(ctx context.Context) error {
 		body, err := a.get(ctx, "/.well-known/jwks.json")
+		if errors.Is(err, errNotThere) {
+			return nil // Nomad before 1.7 does not publish them
+		}
 		if err == nil && !bytes.Contains(body, []byte(`"kid"`)) {
 			err = errors.New("there are none yet")
 		}
@@ -181,7 +187,11 @@ func (a *Agent) get(ctx context.Context, path string) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
+	switch {
+	case err != nil:
+	case resp.StatusCode == http.StatusNotFound:
+		err = errNotThere
+	case resp.StatusCode != http.StatusOK:
 		err = errors.New(resp.Status)
 	}
 	return body, err
