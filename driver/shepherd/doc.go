@@ -4,5 +4,5 @@
 // application is ready, by package healthgate. It outlives whoever launched it.
 //
 // It never talks to Nomad, never restarts an application that ended by itself, and keeps
-// nothing on disk.
+// nothing on disk but its socket and a short log.
 package shepherd

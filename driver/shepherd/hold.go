@@ -103,7 +103,7 @@ func (t *task) missing() []string {
 
 // begin starts the application, unless it is born parked, and puts it under the loop's
 // care, which begins with hold.
-func (t *task) begin(context.Context) error {
+func (t *task) begin() error {
 	t.loop = idle.NewLoop(idle.Config{MaxWakes: 1, OnTransition: t.onTransition, Log: t.log})
 	observed := idle.Observation{Cause: "born parked", Depth: idle.Park}
 	var app *application
@@ -176,6 +176,8 @@ func (t *task) hold(ctx context.Context, calls *server) error {
 func (t *task) onTransition(tr idle.Transition) {
 	e := Event{Details: map[string]string{"cause": tr.Cause}}
 	switch {
+	case tr.From == idle.Sleeping && t.putOff.Load():
+		// no failure, and nothing that anybody needs to know
 	case tr.Err != "":
 		e.Kind, e.Message = EventFailed, tr.Cause+": "+tr.Err
 	case tr.To == idle.Ready && tr.From != idle.Draining:

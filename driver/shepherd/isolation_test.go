@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"doze/driver/shepherd"
+	"doze/driver/shepherd/cgroup"
 	"doze/idle"
 )
 
@@ -147,6 +148,31 @@ func TestClient_stats_comeFromTheCgroup(t *testing.T) {
 	}
 	if s.Cgroup.Legacy["memory"] != "" && (stats.Memory.Usage == 0 || stats.Memory.Limit != 512<<20) {
 		t.Fatalf("%+v", stats.Memory)
+	}
+}
+
+func TestLaunch_shepherdsCgroup_isNotTheTasks(t *testing.T) {
+	withFreezer(t)
+	s := spec(t, "http")
+	if s.Cgroup.Unified == "" {
+		t.Skip("NEEDS CGROUP V2")
+	}
+	own := s.Cgroup.Unified + "-shepherd"
+	s.Cgroup.Shepherd = []string{own}
+	t.Cleanup(func() {
+		if err := cgroup.Remove(cgroup.Spec{Unified: own}); err != nil {
+			t.Error(err)
+		}
+	})
+	c := launch(t, s)
+	procs, err := os.ReadFile(own + "/cgroup.procs")
+	if err != nil || strings.TrimSpace(string(procs)) != itoa(status(t, c).Shepherd) {
+		t.Fatalf("%q %v", procs, err)
+	}
+	awaitState(t, c, idle.Ready)
+	sleep(t, c, idle.Freeze) // and answers on
+	if s := status(t, c); s.Depth != idle.Freeze {
+		t.Fatalf("%+v", s)
 	}
 }
 

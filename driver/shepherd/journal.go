@@ -9,8 +9,10 @@ import (
 const (
 	// keepEvents is how many events wait for a reader.
 	keepEvents = 64
-	// sparse is how often at most an ordinary sleep or wake is told.
+	// sparse is how often at most an ordinary sleep or wake is told, and rare how often one
+	// and the same failure is.
 	sparse = 30 * time.Second
+	rare   = 5 * time.Minute
 )
 
 // journal holds the events that nobody has been told yet.
@@ -19,30 +21,34 @@ type journal struct {
 	seq, told  uint64
 	events     []Event // oldest first
 	changed    chan struct{}
-	lastOf     map[EventKind]time.Time
-	suppressed map[EventKind]int
+	lastOf     map[string]time.Time // by what they say
+	suppressed map[string]int
 }
 
 func newJournal() *journal {
 	return &journal{
 		changed:    make(chan struct{}),
-		lastOf:     map[EventKind]time.Time{},
-		suppressed: map[EventKind]int{},
+		lastOf:     map[string]time.Time{},
+		suppressed: map[string]int{},
 	}
 }
 
-// add writes an event down. Ordinary ones are left out, and counted, when there was one of
-// their kind a short while ago.
+// add writes an event down. One that says what was said a short while ago is left out, and
+// counted.
 func (j *journal) add(now time.Time, e Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if e.Kind.ordinary() {
-		if last := j.lastOf[e.Kind]; !last.IsZero() && now.Sub(last) < sparse {
-			j.suppressed[e.Kind]++
+	if what, every := e.repeats(); every > 0 {
+		if last, ok := j.lastOf[what]; ok && now.Sub(last) < every {
+			j.suppressed[what]++
 			return
 		}
-		j.lastOf[e.Kind] = now
-		e.Suppressed, j.suppressed[e.Kind] = j.suppressed[e.Kind], 0
+		if len(j.lastOf) >= keepEvents { // failures that never say the same
+			clear(j.lastOf)
+			clear(j.suppressed)
+		}
+		j.lastOf[what] = now
+		e.Suppressed, j.suppressed[what] = j.suppressed[what], 0
 	}
 	j.seq++
 	e.Seq, e.At = j.seq, now
@@ -54,13 +60,16 @@ func (j *journal) add(now time.Time, e Event) {
 	j.changed = make(chan struct{})
 }
 
-// ordinary events are those of a task that does what it is meant to.
-func (k EventKind) ordinary() bool {
-	switch k {
+// repeats returns what an event says that may be said again and again, and how often at
+// most it is told; 0: always.
+func (e Event) repeats() (what string, every time.Duration) {
+	switch e.Kind {
 	case EventReady, EventFrozen, EventParked, EventStarted:
-		return true
+		return string(e.Kind), sparse
+	case EventFailed:
+		return e.Message, rare
 	}
-	return false
+	return "", 0
 }
 
 // next waits for an event that nobody has been told.

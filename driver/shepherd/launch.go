@@ -79,13 +79,18 @@ func launch(ctx context.Context, dir string, s *Spec) error {
 	if err != nil {
 		return errors.Join(err, out.Close())
 	}
-	go func() { _ = cmd.Wait() }() // for the kernel's sake: whoever waits asks the shepherd
+	ended := make(chan struct{})
+	go func() { // for the kernel's sake, and as long as the shepherd lives
+		_ = cmd.Wait() // how a task ends is asked of the shepherd
+		close(ended)
+	}()
 	stop := context.AfterFunc(ctx, func() { _ = told.Close() })
 	defer stop()
 	_, writeErr := spec.WriteTo(out)
 	writeErr = errors.Join(writeErr, out.Close())
 	if err := hear(ctx, told, log.Name()); err != nil {
-		_ = cmd.Process.Kill() // ended already, but when ctx has ended first
+		_ = cmd.Process.Kill() // it ends by itself, but when ctx has ended first
+		<-ended
 		return err
 	}
 	return writeErr

@@ -105,7 +105,7 @@ func begin(ctx context.Context, dir string, in io.ReadCloser, log *slog.Logger) 
 		return s, err
 	}
 	s.missing = append(s.missing, s.task.missing()...)
-	return s, s.task.begin(ctx)
+	return s, s.task.begin()
 }
 
 // run answers calls until the shepherd is told to go.

@@ -156,6 +156,26 @@ func TestClient_frozenUnderAConnection_wakesOnData(t *testing.T) {
 	}
 }
 
+// Parked under a connection, its end, or more data, is no reason to start anew.
+func TestClient_parkedUnderAConnection_staysParked(t *testing.T) {
+	c := launch(t, spec(t, "echo"))
+	conn := dial(t, c)
+	echo(t, conn, "before")
+	before := status(t, c).Wakes
+	sleep(t, c, idle.Park)
+	if _, err := conn.Write([]byte("after")); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.ReadAll(conn) // the end, or a reset
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, "rid of it", func(s shepherd.Status) bool { return s.InFlight == 0 })
+	if s := status(t, c); s.Depth != idle.Park || s.Wakes != before {
+		t.Fatalf("%+v", s)
+	}
+}
+
 func TestClient_dataBeforeTheThaw_arrivesWhole(t *testing.T) {
 	withFreezer(t)
 	for _, depth := range []idle.Depth{idle.Freeze, idle.Park} {

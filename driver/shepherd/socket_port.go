@@ -125,7 +125,7 @@ func (p *socketPort) serve(ctx context.Context) error {
 		retry := p.wake(ctx)
 		if retry > 0 && pause(ctx, retry) && p.still() {
 			if err := p.asleep(); err != nil {
-				return err
+				p.log.Error("the port is not watched any more", "err", err)
 			}
 		}
 	}

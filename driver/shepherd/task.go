@@ -39,6 +39,7 @@ type task struct {
 	ops       chan struct{} // holds one token while nothing changes the process
 	readyOnce atomic.Bool
 	parkInUse atomic.Bool // a command: park although connections are open
+	putOff    atomic.Bool // the last Sleep has only put it off
 
 	mu      sync.Mutex
 	app     *application // nil: parked, or it has ended

@@ -16,6 +16,13 @@ const lookAgainAfter = time.Second
 
 // Sleep implements idle.Workload: it freezes or parks the application.
 func (t *task) Sleep(ctx context.Context, _ healthgate.Generation, depth idle.Depth) error {
+	err := t.down(ctx, depth)
+	_, notNow := errors.AsType[*idle.NotNowError](err)
+	t.putOff.Store(notNow)
+	return err
+}
+
+func (t *task) down(ctx context.Context, depth idle.Depth) error {
 	if err := t.lock(ctx); err != nil {
 		return err
 	}

@@ -43,6 +43,8 @@ const (
 	maxCalls = 128
 	// requestIn is how long a caller may take to say what he wants.
 	requestIn = 5 * time.Second
+	// acceptAgain is after how long a failed accept is tried again.
+	acceptAgain = 50 * time.Millisecond
 )
 
 var errBusy = errors.New("too many calls are under way")
@@ -57,11 +59,17 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 	places := make(chan struct{}, maxCalls)
 	for {
 		conn, err := l.AcceptUnix()
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				_ = conn.Close() // it came too late
 			}
+			return nil
+		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("cannot accept calls: %w", err)
+		case err != nil: // out of descriptors: that passes
+			pause(ctx)
+			continue
 		}
 		calls.Go(func() {
 			defer conn.Close()
@@ -73,6 +81,15 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 				s.answer(conn, nil, errBusy)
 			}
 		})
+	}
+}
+
+func pause(ctx context.Context) {
+	timer := time.NewTimer(acceptAgain)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -20,6 +21,8 @@ type Pair struct {
 	Head []byte
 	// Woken is called when the client sends again after an Interrupt.
 	Woken func()
+
+	over atomic.Bool // the application has ended its direction
 }
 
 // Join passes bytes both ways until both sides have sent their end, or either fails. A side
@@ -30,6 +33,7 @@ func (p *Pair) Join() {
 	var down sync.WaitGroup
 	down.Go(func() {
 		_, err := p.Client.ReadFrom(p.App) // splice(2)
+		p.over.Store(true)
 		p.end(p.Client, err)
 	})
 	p.end(p.App, p.up())
@@ -91,8 +95,12 @@ func (p *Pair) rest() error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil // interrupted once more: Join comes back here
 	}
-	if err == nil {
-		p.Woken()
+	switch {
+	case err != nil:
+		return err
+	case p.over.Load(): // it was parked: nobody is there to be woken for this connection
+		return net.ErrClosed
 	}
-	return err
+	p.Woken()
+	return nil
 }

@@ -1,0 +1,126 @@
+package relay_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"doze/driver/shepherd/relay"
+)
+
+// connect returns both ends of a TCP connection.
+func connect(t *testing.T) (here, there *net.TCPConn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dialled, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []net.Conn{dialled, accepted} {
+		t.Cleanup(func() { _ = c.Close() })
+		if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dialled.(*net.TCPConn), accepted.(*net.TCPConn)
+}
+
+// join puts a Pair between a client and an application, which it returns.
+func join(t *testing.T, p *relay.Pair) (client, app *net.TCPConn, over *sync.WaitGroup) {
+	t.Helper()
+	client, p.Client = connect(t)
+	p.App, app = connect(t)
+	for _, c := range []*net.TCPConn{p.Client, p.App} {
+		if err := c.SetDeadline(time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over = &sync.WaitGroup{}
+	over.Go(p.Join)
+	return client, app, over
+}
+
+func TestPair_halfClosed_goesOnInTheOtherDirection(t *testing.T) {
+	sent := bytes.Repeat([]byte("abcdefgh"), 100_000)
+	client, app, over := join(t, &relay.Pair{Head: []byte("head ")})
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		_, err := client.Write(sent)
+		if err = errors.Join(err, client.CloseWrite()); err != nil {
+			t.Error(err)
+		}
+	})
+	got, err := io.ReadAll(app)
+	writing.Wait()
+	if err != nil || string(got) != "head "+string(sent) {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	if _, err := app.Write(sent); err != nil { // after the client's end
+		t.Fatal(err)
+	}
+	if err := app.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = io.ReadAll(client); err != nil || !bytes.Equal(got, sent) {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	over.Wait()
+}
+
+func TestPair_reset_endsBothSides(t *testing.T) {
+	client, app, over := join(t, &relay.Pair{})
+	if err := app.SetLinger(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := app.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(client); err == nil {
+		t.Log("the reset arrived as an end")
+	}
+	over.Wait()
+}
+
+func TestPair_interrupted_tellsOfTheNextByteAndLosesNone(t *testing.T) {
+	woken := make(chan struct{}, 10)
+	pair := &relay.Pair{Woken: func() { woken <- struct{}{} }}
+	client, app, over := join(t, pair)
+	buf := make([]byte, 5)
+	for _, text := range []string{"first", "again"} {
+		if err := pair.Interrupt(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-woken:
+			t.Fatal("woken by nothing")
+		case <-time.After(10 * time.Millisecond):
+		}
+		if _, err := client.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		<-woken
+		if _, err := io.ReadFull(app, buf); err != nil || string(buf) != text {
+			t.Fatalf("%q %v", buf, err)
+		}
+	}
+	if _, err := client.Write([]byte("plain")); err != nil { // not interrupted: not told
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(app, buf); err != nil || len(woken) != 0 {
+		t.Fatalf("%q %v, told %d times", buf, err, len(woken))
+	}
+	_, _ = client.Close(), app.Close()
+	over.Wait()
+}
