@@ -35,8 +35,8 @@ func (d *driven) register(j drivenJob) {
 		network = &nomad.NetworkResource{ReservedPorts: []nomad.Port{{Label: "http", Value: j.port}}}
 	}
 	group.Networks = []*nomad.NetworkResource{network}
-	group.RestartPolicy = &nomad.RestartPolicy{Attempts: pointer(0), Mode: pointer("fail")}
-	group.ReschedulePolicy = &nomad.ReschedulePolicy{Attempts: pointer(0), Unlimited: pointer(false)}
+	group.RestartPolicy = &nomad.RestartPolicy{Attempts: new(0), Mode: new("fail")}
+	group.ReschedulePolicy = &nomad.ReschedulePolicy{Attempts: new(0), Unlimited: new(false)}
 	task := nomad.NewTask("app", orElse(j.driver, "doze"))
 	task.SetConfig("command", d.app)
 	for key, value := range j.config {
@@ -45,13 +45,13 @@ func (d *driven) register(j drivenJob) {
 	task.Env = map[string]string{"E2E_APP": orElse(j.app, "driven")}
 	maps.Copy(task.Env, j.env)
 	if j.noLogs {
-		task.LogConfig = &nomad.LogConfig{Disabled: pointer(true)}
+		task.LogConfig = &nomad.LogConfig{Disabled: new(true)}
 	}
-	task.KillTimeout = pointer(2 * time.Second)
-	task.Resources = &nomad.Resources{CPU: pointer(20), MemoryMB: pointer(max(j.memoryMB, 64))}
+	task.KillTimeout = new(2 * time.Second)
+	task.Resources = &nomad.Resources{CPU: new(20), MemoryMB: new(max(j.memoryMB, 64))}
 	group.AddTask(task)
 	job := nomad.NewServiceJob(j.id, j.id, "global", 50)
-	job.Update = &nomad.UpdateStrategy{MaxParallel: pointer(0)}
+	job.Update = &nomad.UpdateStrategy{MaxParallel: new(0)}
 	job.AddTaskGroup(group)
 	_, _, err := d.client.Jobs().Register(job, d.write())
 	fail(d.t, err)

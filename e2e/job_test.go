@@ -40,7 +40,7 @@ func (c *cluster) job(t testing.TB, s jobSpec) *nomad.Job {
 	job := nomad.NewServiceJob(s.id, s.id, "global", 50)
 	job.Namespace = &c.namespace
 	if !s.deploys {
-		job.Update = &nomad.UpdateStrategy{MaxParallel: pointer(0)}
+		job.Update = &nomad.UpdateStrategy{MaxParallel: new(0)}
 	}
 	job.AddTaskGroup(s.group(t))
 	return job
@@ -59,7 +59,7 @@ func (s jobSpec) group(t testing.TB) *nomad.TaskGroup {
 	}
 	maps.Copy(doze, s.policy)
 	group.Scaling = &nomad.ScalingPolicy{
-		Enabled: pointer(true), Min: pointer(int64(0)), Max: pointer(int64(5)),
+		Enabled: new(true), Min: new(int64(0)), Max: new(int64(5)),
 		Policy: map[string]any{"doze": []map[string]any{doze}},
 	}
 	executable, err := os.Executable()
@@ -68,10 +68,8 @@ func (s jobSpec) group(t testing.TB) *nomad.TaskGroup {
 	task.SetConfig("command", executable)
 	task.Env = map[string]string{"E2E_APP": s.app}
 	maps.Copy(task.Env, s.env)
-	task.KillTimeout = pointer(2 * time.Second)
-	task.Resources = &nomad.Resources{CPU: pointer(20), MemoryMB: pointer(32)}
+	task.KillTimeout = new(2 * time.Second)
+	task.Resources = &nomad.Resources{CPU: new(20), MemoryMB: new(32)}
 	group.AddTask(task)
 	return group
 }
-
-func pointer[T any](value T) *T { return &value }

@@ -68,7 +68,7 @@ func TestMultiGroup_oneGroupWakes_otherKeepsItsAllocation(t *testing.T) {
 		other := spec
 		other.id, other.idleAfter = "other", time.Minute
 		second := other.group(t)
-		second.Name = pointer("second")
+		second.Name = new("second")
 		job.AddTaskGroup(second)
 		_, _, err := c.client.Jobs().Register(job, c.write())
 		fail(t, err)

@@ -22,7 +22,7 @@ func TestWrong_jobs_areToldOfAndTheRestWorks(t *testing.T) {
 		c.register(t, jobSpec{id: "twin", app: "web", policy: map[string]any{
 			"route": []map[string]any{{"hosts": []string{"right.localhost"}}}}})
 		floor := c.job(t, jobSpec{id: "floor", app: "web", count: 1})
-		floor.TaskGroups[0].Scaling.Min = pointer(int64(1))
+		floor.TaskGroups[0].Scaling.Min = new(int64(1))
 		_, _, err := c.client.Jobs().Register(floor, c.write())
 		fail(t, err)
 		portless := c.job(t, jobSpec{id: "portless", app: "web"})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,12 +156,7 @@ func (s *simulation) check(at string) {
 func (s *simulation) called(what string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, call := range s.calls {
-		if call == what {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.calls, what)
 }
 
 // collect looks at who has been released since the last step.

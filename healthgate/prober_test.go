@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -261,12 +262,12 @@ func TestProber_riseAndFall_countResultsInARow(t *testing.T) {
 			Kind: "http", Statuses: "200", Rise: 2, Fall: 3, Dial: n.dial,
 		}
 		rec := probeFor(t, cfg, "app:1", 9500*time.Millisecond)
-		var got string
+		var got strings.Builder
 		for _, r := range rec.rs[:11] {
-			got += map[bool]string{true: "R", false: "-"}[r.Ready]
+			got.WriteString(map[bool]string{true: "R", false: "-"}[r.Ready])
 		}
-		if got != "---RRRRRR--" {
-			t.Errorf("ready: %s", got)
+		if got.String() != "---RRRRRR--" {
+			t.Errorf("ready: %s", got.String())
 		}
 		if v := rec.rs[9].Verdict; v != healthgate.Hung {
 			t.Errorf("busy for as long as Fall allows is %s, want hung", v)

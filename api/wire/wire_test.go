@@ -61,8 +61,7 @@ func TestShapes_names_areSnakeCase(t *testing.T) {
 		wire.Target{}, wire.Outcome{}, wire.LeaseOutcome{}, wire.Diagnostic{}, wire.Problem{},
 		wire.Command{}, wire.Reset{}} {
 		kind := reflect.TypeOf(shape)
-		for i := range kind.NumField() {
-			field := kind.Field(i)
+		for field := range kind.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if !field.Anonymous && (name == "" || name != strings.ToLower(name)) {
 				t.Errorf("%s.%s is called %q", kind, field.Name, name)

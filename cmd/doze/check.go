@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"doze/jobs"
 )
@@ -49,12 +50,13 @@ func check(_ context.Context, term terminal, args []string) error {
 
 // policyText tells what a group's policy comes to.
 func policyText(m jobs.Managed) string {
-	text := fmt.Sprintf("sleeps after %s idle, wakes within %s", m.Policy.IdleAfter,
+	var text strings.Builder
+	fmt.Fprintf(&text, "sleeps after %s idle, wakes within %s", m.Policy.IdleAfter,
 		m.Policy.WakeTimeout)
 	for _, route := range m.Policy.Routes {
 		for _, host := range route.Hosts {
-			text += ", " + host + route.PathPrefix
+			text.WriteString(", " + host + route.PathPrefix)
 		}
 	}
-	return text
+	return text.String()
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -97,9 +98,7 @@ func (c *apiClient) do(ctx context.Context, method, path string,
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, header)
 	c.authenticate(req)
 	resp, err := c.http.Do(req)
 	if err != nil {

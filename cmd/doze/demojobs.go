@@ -72,11 +72,11 @@ func (a demoApp) job(idleAfter time.Duration) (*nomad.Job, error) {
 	for key, value := range a.config {
 		task.SetConfig(key, value)
 	}
-	task.Resources = &nomad.Resources{CPU: pointer(50), MemoryMB: pointer(64)}
+	task.Resources = &nomad.Resources{CPU: new(50), MemoryMB: new(64)}
 	group.AddTask(task)
 	job.AddTaskGroup(group)
 	// Without a deployment a group can be scaled again at once after a wake.
-	job.Update = &nomad.UpdateStrategy{MaxParallel: pointer(0)}
+	job.Update = &nomad.UpdateStrategy{MaxParallel: new(0)}
 	return job, nil
 }
 
@@ -89,11 +89,9 @@ func (a demoApp) scaling(idleAfter time.Duration) *nomad.ScalingPolicy {
 		policy["probe"] = []map[string]any{a.probe}
 	}
 	return &nomad.ScalingPolicy{
-		Enabled: pointer(true),
-		Min:     pointer(int64(0)),
-		Max:     pointer(int64(3)),
+		Enabled: new(true),
+		Min:     new(int64(0)),
+		Max:     new(int64(3)),
 		Policy:  map[string]any{"doze": []map[string]any{policy}},
 	}
 }
-
-func pointer[T any](value T) *T { return &value }

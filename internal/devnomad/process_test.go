@@ -93,7 +93,7 @@ func pids(t *testing.T, out string) (all []int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range strings.Fields(strings.TrimSuffix(string(b), "end\n")) {
+	for f := range strings.FieldsSeq(strings.TrimSuffix(string(b), "end\n")) {
 		pid, err := strconv.Atoi(f)
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package devnomad
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -143,9 +144,7 @@ func withinBounds(g *nomad.TaskGroup, n int64) error {
 
 func (t *tx) addScalingEvent(k key, group string, ev nomad.ScalingEvent) {
 	byGroup := map[string][]nomad.ScalingEvent{}
-	for g, evs := range t.scaled[k] {
-		byGroup[g] = evs
-	}
+	maps.Copy(byGroup, t.scaled[k])
 	evs := slices.Insert(slices.Clone(byGroup[group]), 0, ev)
 	byGroup[group] = evs[:min(len(evs), trackedEvents)]
 	t.scaled[k], t.scaledAt[k] = byGroup, t.index

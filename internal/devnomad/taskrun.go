@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -187,9 +188,7 @@ func (t *taskRun) note(kind, display string, fill func(*nomad.TaskEvent)) {
 func (t *taskRun) noteDriver(message string, details map[string]string) {
 	t.note("Driver", message, func(e *nomad.TaskEvent) {
 		e.DriverMessage = message
-		for name, value := range details {
-			e.Details[name] = value
-		}
+		maps.Copy(e.Details, details)
 	})
 }
 

@@ -53,7 +53,7 @@ func TestAgent_close_leavesNoProcessAndNoFile(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
-	for _, f := range strings.Fields(strings.TrimSuffix(string(b), "end\n")) {
+	for f := range strings.FieldsSeq(strings.TrimSuffix(string(b), "end\n")) {
 		pid, err := strconv.Atoi(f)
 		if err != nil {
 			t.Fatal(err)
