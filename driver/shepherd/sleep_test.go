@@ -323,6 +323,30 @@ func closed(stop <-chan struct{}) bool {
 	}
 }
 
+// A request at every instant of falling asleep is answered: what comes between the decision
+// and the freeze is looked for with all standing still.
+func TestClient_requestWhileFreezing_isAnswered(t *testing.T) {
+	withFreezer(t)
+	for name, s := range map[string]shepherd.Spec{"relay": spec(t, "http"), "socket": socketSpec(t)} {
+		t.Run(name, func(t *testing.T) {
+			s.FreezeAfter = 10 * time.Millisecond
+			c := launch(t, s)
+			mustGet(t, c, "/")
+			for i := range 80 {
+				pauseFor(t, s.FreezeAfter+time.Duration(i%20)*100*time.Microsecond)
+				began := time.Now()
+				mustGet(t, c, "/")
+				if took := time.Since(began); took > 3*time.Second {
+					t.Fatalf("answered after %s", took)
+				}
+			}
+			if s := status(t, c); s.Wakes < 10 {
+				t.Errorf("it hardly ever slept: %+v", s)
+			}
+		})
+	}
+}
+
 func TestClient_noPSI_isNoError(t *testing.T) {
 	withFreezer(t)
 	s := spec(t, "http")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -99,7 +98,7 @@ func (h *Hierarchy) mode() Mode {
 	return None
 }
 
-// Freezer is the kind of freezer that a task placed by Place would have, "" for none.
+// Freezer is the kind of freezer that a task can have, "" for none.
 func (h Hierarchy) Freezer() string {
 	switch {
 	case h.Unified != "":
@@ -108,20 +107,4 @@ func (h Hierarchy) Freezer() string {
 		return FreezerV1
 	}
 	return ""
-}
-
-// Place names directories of our own for a task: <mount>/doze/<name>. name must be one path
-// element. Limits are the caller's to set.
-func (h Hierarchy) Place(name string) Spec {
-	s := Spec{Legacy: map[string]string{}}
-	if h.Unified != "" {
-		s.Unified = filepath.Join(h.Unified, "doze", name)
-	}
-	for controller, mount := range h.Legacy {
-		if controller == "freezer" && s.Unified != "" {
-			continue
-		}
-		s.Legacy[controller] = filepath.Join(mount, "doze", name)
-	}
-	return s
 }
