@@ -53,9 +53,17 @@ func (c *demoCluster) startDriver(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
+	dir, err := os.MkdirTemp("", "doze-demo-")
+	if err != nil {
+		return nil, err
+	}
+	c.ends = append(c.ends, func() error { return os.RemoveAll(dir) })
 	runner, err := devnomad.NewPluginRunner(ctx, devnomad.PluginConfig{
 		Path: binary, Log: log,
-		Config: map[string]any{"allow_root": os.Getuid() == 0}, // see demoApp.job
+		Config: map[string]any{
+			"state_dir":  dir,
+			"allow_root": os.Getuid() == 0, // see demoApp.job
+		},
 	})
 	if err != nil {
 		return nil, err
