@@ -11,7 +11,7 @@ import (
 	"doze/idle"
 )
 
-// lookAgainAfter is how long a sleep is put off that a connection got in the way of.
+// lookAgainAfter is when to look again at what is not known to pass by itself.
 const lookAgainAfter = time.Second
 
 // Sleep implements idle.Workload: it freezes or parks the application.
@@ -53,7 +53,7 @@ func (t *task) freeze(ctx context.Context) error {
 		return err
 	}
 	if t.port.busy() {
-		err := &idle.NotNowError{Reason: "a connection came in", After: lookAgainAfter}
+		err := &idle.NotNowError{Reason: "a connection came in", After: t.spec.firstStep()}
 		return errors.Join(err, t.cgroups.Thaw())
 	}
 	t.change(func() { t.depth = idle.Freeze })
