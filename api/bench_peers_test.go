@@ -323,4 +323,6 @@ func (a *fixedApp) Wake(context.Context, healthgate.Generation) error {
 	return nil
 }
 
-func (a *fixedApp) Sleep(context.Context, healthgate.Generation, idle.Depth) error { return nil }
+func (a *fixedApp) Sleep(context.Context, healthgate.Generation, idle.Depth, string) error {
+	return nil
+}

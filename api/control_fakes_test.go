@@ -40,7 +40,7 @@ func (f *fakeGroup) Wake(ctx context.Context, _ healthgate.Generation) error {
 	return nil
 }
 
-func (f *fakeGroup) Sleep(context.Context, healthgate.Generation, idle.Depth) error {
+func (f *fakeGroup) Sleep(context.Context, healthgate.Generation, idle.Depth, string) error {
 	f.mu.Lock()
 	f.sleeps++
 	f.mu.Unlock()

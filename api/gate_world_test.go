@@ -113,7 +113,10 @@ func newWorld(t *testing.T, s setup) *world {
 		w.app = s.app.fresh()
 	}
 	w.app.net = w.net
-	s.gate.Routes, s.gate.Dial = w.routes, w.net.DialContext
+	s.gate.Routes = w.routes
+	if s.gate.Dial == nil {
+		s.gate.Dial = w.net.DialContext
+	}
 	gate, err := api.NewGate(s.gate)
 	w.must(err)
 	w.gate = gate
@@ -282,7 +285,7 @@ func (a *app) listen() {
 	server.Serve(listener)
 }
 
-func (a *app) Sleep(ctx context.Context, _ healthgate.Generation, _ idle.Depth) error {
+func (a *app) Sleep(ctx context.Context, _ healthgate.Generation, _ idle.Depth, _ string) error {
 	a.mu.Lock()
 	a.sleeps++
 	a.mu.Unlock()

@@ -111,7 +111,7 @@ func (w *instant) Wake(context.Context, healthgate.Generation) error {
 	return nil
 }
 
-func (w *instant) Sleep(context.Context, healthgate.Generation, idle.Depth) error { return nil }
+func (w *instant) Sleep(context.Context, healthgate.Generation, idle.Depth, string) error { return nil }
 
 func (w *instant) dial(context.Context, string, string) (net.Conn, error) {
 	ours, theirs := net.Pipe()

@@ -39,6 +39,6 @@ func (c *crowd) Wake(ctx context.Context, _ healthgate.Generation) error {
 	return sleepCtx(ctx, c.took)
 }
 
-func (c *crowd) Sleep(ctx context.Context, _ healthgate.Generation, _ idle.Depth) error {
+func (c *crowd) Sleep(ctx context.Context, _ healthgate.Generation, _ idle.Depth, _ string) error {
 	return sleepCtx(ctx, c.took)
 }

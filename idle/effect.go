@@ -41,6 +41,7 @@ type Effect struct {
 	Kind       EffectKind
 	Generation healthgate.Generation // of the wake it belongs to
 	Depth      Depth                 // CallSleep
+	Cause      string                // CallSleep: why, in words
 	Err        error                 // FailWaiters (a *FailedError), CancelCall
 	Targets    []healthgate.Target   // ArmGate, UpdateGate
 	Transition *Transition           // Report; its Group is empty

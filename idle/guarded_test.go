@@ -24,7 +24,7 @@ func (w *guarded) Wake(context.Context, healthgate.Generation) error {
 	return nil
 }
 
-func (w *guarded) Sleep(context.Context, healthgate.Generation, idle.Depth) error {
+func (w *guarded) Sleep(context.Context, healthgate.Generation, idle.Depth, string) error {
 	runtime.Gosched()
 	if n := w.serving.Load(); n > 0 {
 		w.t.Errorf("put to sleep while %d requests are served", n)

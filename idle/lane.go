@@ -12,8 +12,9 @@ type call struct {
 	group  *Group
 	result EventKind // WakeReturned or SleepReturned
 	gen    healthgate.Generation
-	depth  Depth
-	why    bool // Explain, not Wake
+	depth  Depth  // SleepReturned
+	cause  string // SleepReturned
+	why    bool   // Explain, not Wake
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
@@ -27,7 +28,7 @@ func (c *call) make() error {
 	case c.result == WakeReturned:
 		return c.group.workload.Wake(c.ctx, c.gen)
 	}
-	return c.group.workload.Sleep(c.ctx, c.gen, c.depth)
+	return c.group.workload.Sleep(c.ctx, c.gen, c.depth, c.cause)
 }
 
 func (c *call) explain() error {

@@ -33,7 +33,9 @@ func (w *watchful) Wake(ctx context.Context, _ healthgate.Generation) error {
 	return context.Cause(ctx)
 }
 
-func (w *watchful) Sleep(context.Context, healthgate.Generation, idle.Depth) error { return nil }
+func (w *watchful) Sleep(context.Context, healthgate.Generation, idle.Depth, string) error {
+	return nil
+}
 
 func (w *watchful) Explain(ctx context.Context) error {
 	w.explained.Add(1)

@@ -41,7 +41,8 @@ func (l *Loop) carryOut(g *Group, e Effect) *Event {
 		l.begin(&l.wakes, &call{group: g, result: WakeReturned, gen: e.Generation})
 	case CallSleep:
 		l.begin(&l.sleeps, &call{
-			group: g, result: SleepReturned, gen: e.Generation, depth: e.Depth,
+			group: g, result: SleepReturned, gen: e.Generation,
+			depth: e.Depth, cause: e.Cause,
 		})
 	case CallExplain:
 		l.begin(&l.wakes, &call{

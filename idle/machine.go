@@ -174,7 +174,7 @@ func (m *Machine) askWorkload(now time.Time) {
 	m.need, m.cancelled, m.callGen = false, false, m.gen
 	if m.state == Sleeping {
 		m.call, m.begun = sleepCall, now
-		m.emit(Effect{Kind: CallSleep, Depth: m.goal})
+		m.emit(Effect{Kind: CallSleep, Depth: m.goal, Cause: m.cause})
 		return
 	}
 	m.call = wakeCall

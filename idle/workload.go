@@ -19,7 +19,7 @@ type Workload interface {
 	Wake(ctx context.Context, gen healthgate.Generation) error
 	// Sleep puts it to sleep at depth. A *NotNowError puts it off; any other error leaves
 	// the group ready until another full idle period has passed.
-	Sleep(ctx context.Context, gen healthgate.Generation, depth Depth) error
+	Sleep(ctx context.Context, gen healthgate.Generation, depth Depth, cause string) error
 }
 
 // Explainer is what a Workload may be besides. Explain says in the operator's words why its

@@ -121,7 +121,7 @@ func (w *world) Wake(ctx context.Context, _ healthgate.Generation) error {
 	return nil
 }
 
-func (w *world) Sleep(ctx context.Context, _ healthgate.Generation, _ idle.Depth) error {
+func (w *world) Sleep(ctx context.Context, _ healthgate.Generation, _ idle.Depth, _ string) error {
 	w.enter()
 	defer w.calls.Add(-1)
 	w.sleeps.Add(1)

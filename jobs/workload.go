@@ -95,9 +95,10 @@ func (w *workload) startAfresh(ctx context.Context, failure error) error {
 }
 
 // Sleep asks for count 0 and returns when Nomad has taken it. It keeps the count that was
-// there in the scaling event's meta. A group that is at 0, gone or stopped is left as it
+// there in the scaling event's meta, and the cause in its message. A group that is at 0, gone or stopped is left as it
 // is. While a deployment is active it is put off (*idle.NotNowError).
-func (w *workload) Sleep(ctx context.Context, _ healthgate.Generation, depth idle.Depth) error {
+func (w *workload) Sleep(ctx context.Context, _ healthgate.Generation, depth idle.Depth,
+	cause string) error {
 	if depth != idle.Zero {
 		return fmt.Errorf("cannot put %s to sleep: a job group sleeps at count 0 only", w.id)
 	}
@@ -107,7 +108,7 @@ func (w *workload) Sleep(ctx context.Context, _ healthgate.Generation, depth idl
 		return err
 	}
 	defer w.end()
-	a, err := w.askDown(ctx, "put to sleep by doze")
+	a, err := w.askDown(ctx, "put to sleep by doze: "+cause)
 	w.release(a)
 	return err
 }

@@ -300,7 +300,7 @@ func TestSleep_running_asksForZeroAndKeepsTheCount(t *testing.T) {
 		id := w.asleep()
 		event := w.status(id).Events[0]
 		if w.count(id) != 0 || event.Count == nil || *event.Count != 0 ||
-			event.Meta["doze_count"] != 3.0 || event.Message == "" {
+			event.Meta["doze_count"] != 3.0 || event.Message != "put to sleep by doze: idle for 5m0s" {
 			t.Errorf("count %d, event %+v", w.count(id), event)
 		}
 	})
@@ -348,7 +348,7 @@ func TestSleep_otherDepthThanZero_isRefused(t *testing.T) {
 	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		id := w.register(service("shop", counted(1)))
 		w.watch(jobs.Config{})
-		mustFail(t, w.workload(id).Sleep(t.Context(), 1, idle.Freeze), "count 0 only")
+		mustFail(t, w.workload(id).Sleep(t.Context(), 1, idle.Freeze, "idle"), "count 0 only")
 		if n := w.count(id); n != 1 {
 			t.Errorf("count %d", n)
 		}

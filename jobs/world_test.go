@@ -186,7 +186,7 @@ func (w *world) wake(id idle.GroupID) error {
 
 func (w *world) sleep(id idle.GroupID) error {
 	w.t.Helper()
-	return w.workload(id).Sleep(w.t.Context(), 1, idle.Zero)
+	return w.workload(id).Sleep(w.t.Context(), 1, idle.Zero, "idle for 5m0s")
 }
 
 // service returns a job with one group "web" that opted in, runs at once and has no

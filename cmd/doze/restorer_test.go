@@ -18,7 +18,7 @@ import (
 type still struct{}
 
 func (still) Wake(context.Context, healthgate.Generation) error              { return nil }
-func (still) Sleep(context.Context, healthgate.Generation, idle.Depth) error { return nil }
+func (still) Sleep(context.Context, healthgate.Generation, idle.Depth, string) error { return nil }
 
 // inRestorer runs f with n groups that have been found awake, and a restorer.
 func inRestorer(t *testing.T, n int,

@@ -15,7 +15,8 @@ import (
 const lookAgainAfter = time.Second
 
 // Sleep implements idle.Workload: it freezes or parks the application.
-func (t *task) Sleep(ctx context.Context, _ healthgate.Generation, depth idle.Depth) error {
+func (t *task) Sleep(ctx context.Context, _ healthgate.Generation, depth idle.Depth,
+	_ string) error {
 	err := t.down(ctx, depth)
 	_, notNow := errors.AsType[*idle.NotNowError](err)
 	t.putOff.Store(notNow)
