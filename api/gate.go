@@ -183,4 +183,5 @@ func (g *Gate) send(w http.ResponseWriter, r *http.Request, f refusal) {
 	if err := f.write(w, r); err != nil {
 		g.log.Debug("cannot send the gate's answer", "error", err)
 	}
+	readRest(w, r, r.Body)
 }

@@ -32,17 +32,24 @@ func isPlain(r *http.Request) bool {
 
 // serveAny is serve by way of a http.Transport.
 func (up *upstream) serveAny(w http.ResponseWriter, r *http.Request) error {
-	if r.ProtoMajor == 1 && r.Body != nil && r.Body != http.NoBody {
-		// A target may answer before it has read the body. Refused only by writers that
-		// are full duplex anyway.
-		_ = http.NewResponseController(w).EnableFullDuplex()
-	}
 	transport := up.any
 	if isGRPC(r) {
 		transport = up.grpc
 	}
-	body := &sentBody{Reader: r.Body, trailer: r.Trailer}
-	res, err := transport.RoundTrip(up.outgoing(w, r, body))
+	body, duplex := newSentBody(r), false
+	res, err := transport.RoundTrip(up.outgoing(w, r, body, func() {
+		if hasBodyOnConn(r) && !duplex {
+			duplex = true
+			// A target may answer before it has read the body. Refused only by writers
+			// that are full duplex anyway.
+			_ = http.NewResponseController(w).EnableFullDuplex()
+		}
+	}))
+	if duplex && !body.ended.Load() {
+		// A full duplex server does not see to the rest of the body before the answer
+		// goes out, so there is to be no next request (RFC 9112, 9.3).
+		w.Header().Set("Connection", "close")
+	}
 	if err != nil && body.broken.Load() {
 		return fmt.Errorf("%w: %w", errBadBody, err)
 	}
@@ -57,6 +64,9 @@ func (up *upstream) serveAny(w http.ResponseWriter, r *http.Request) error {
 		return errStatus(res)
 	}
 	copyAnswer(w, r, res)
+	if !body.ended.Load() {
+		readRest(w, r, body)
+	}
 	return nil
 }
 
@@ -67,11 +77,14 @@ func isGRPC(r *http.Request) bool {
 	return r.ProtoMajor == 2 && strings.HasPrefix(kind, "application/grpc")
 }
 
-// outgoing is the request as it goes to the target. Informational answers go to w.
+// outgoing is the request as it goes to the target. Informational answers go to w. As soon
+// as there is a connection to send the body on, and not before, duplex is called: until
+// then the server still looks after what has not been read of it.
 func (up *upstream) outgoing(
-	w http.ResponseWriter, r *http.Request, body io.ReadCloser,
+	w http.ResponseWriter, r *http.Request, body io.ReadCloser, duplex func(),
 ) *http.Request {
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { duplex() },
 		Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
 			passInformation(w, r, status, http.Header(h))
 			return nil
