@@ -16,6 +16,10 @@ const (
 	// wakeGrace is what a request that is not to wait allows the wake: a thaw takes less.
 	wakeGrace = 10 * time.Millisecond
 
+	// limitGrace is how much longer than its limit a request is held: the wake that it has
+	// caused has the same limit and began just after it came, and is to say what it gets.
+	limitGrace = 100 * time.Millisecond
+
 	refusedPause = 5 * time.Millisecond
 )
 
@@ -97,7 +101,7 @@ func (h *hold) pause(ctx context.Context) error {
 // leaves.
 func (h *hold) watched() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(h.r.Context())
-	ctx, free := context.WithDeadlineCause(ctx, h.arrived.Add(h.limit), errDeadline)
+	ctx, free := context.WithDeadlineCause(ctx, h.arrived.Add(h.limit+limitGrace), errDeadline)
 	uncut := context.AfterFunc(h.gate.cut, func() { cancel(errLeaving) })
 	unwatch := watchClient(h.r, func() { cancel(errClientLeft) })
 	return ctx, func() {
@@ -163,13 +167,17 @@ func (h *hold) refuse(err error) {
 	case errors.Is(err, errFull):
 		g.refuse(h.w, h.r, shed(), gaveShed)
 	case isFailed:
-		g.refuse(h.w, h.r, failed(failure.RetryAfter), gaveFailed)
+		f := failed(failure.RetryAfter)
+		if time.Since(h.arrived) >= h.limit {
+			f = late(h.limit, failure.RetryAfter)
+		}
+		g.refuse(h.w, h.r, f, gaveFailed)
 	case errors.Is(err, errPatience) && h.site.Waiting == WaitReject:
 		g.refuse(h.w, h.r, rejected(), gaveReject)
 	case errors.Is(err, errPatience):
 		g.refuse(h.w, h.r, waking(h.limit), gavePage)
 	case errors.Is(err, errDeadline):
-		g.refuse(h.w, h.r, late(h.limit), gaveLate)
+		g.refuse(h.w, h.r, late(h.limit, time.Second), gaveLate)
 	case h.r.Context().Err() != nil || errors.Is(err, errClientLeft):
 		g.metrics.requests[clientLeft].Inc()
 	default:

@@ -9,14 +9,20 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"doze/api"
 	"doze/healthgate"
 	"doze/idle"
 )
+
+// deadlineGrace is how much longer than its limit a request may be held.
+const deadlineGrace = 100 * time.Millisecond
 
 func TestHold_overTheGroupsBound_isShed(t *testing.T) {
 	inWorld(t, setup{site: api.Site{MaxHeld: 3}, app: &app{bootTime: time.Second}}, wantShed(3))
@@ -61,6 +67,65 @@ func TestHold_shedClients_areSentAwayForDifferentTimes(t *testing.T) {
 			t.Errorf("all are told %v", seen)
 		}
 		held.Wait()
+	})
+}
+
+// Whoever has waited for a wake gets what comes of it, not a deadline of its own just before.
+func TestHold_onTimeoutOpen_whoWaitedIsAdmitted(t *testing.T) {
+	sick := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	s := setup{app: &app{handler: sick}, site: api.Site{WakeTimeout: 2 * time.Second},
+		probe:  healthgate.ProbeConfig{Kind: "http", Path: "/healthz"},
+		policy: idle.Policy{WakeTimeout: 2 * time.Second, FailOpen: true}}
+	inWorld(t, s, func(w *world) {
+		for range 3 {
+			w.wantStatus(w.get("/"), 200)
+			w.must(w.group.Sleep(w.t.Context(), "test", true))
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// field case 25: the wake's limit is the one that counts, and the answer names it.
+func TestHold_wakeTimesOut_answerIsItsFailureAndNamesTheLimit(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	s := setup{app: &app{never: true}, site: api.Site{WakeTimeout: 2 * time.Second},
+		policy: idle.Policy{WakeTimeout: 2 * time.Second},
+		gate:   api.GateConfig{Metrics: api.NewMetrics(reg)}}
+	onServer(t, s, func(w *world) {
+		a := w.get("/")
+		w.wantStatus(a, 503)
+		w.mustContain(a.body, "not ready within 2 seconds")
+		w.wantRetry(a)
+		if a.took < 2*time.Second || a.took >= 2*time.Second+deadlineGrace {
+			w.t.Errorf("took %v, want the wake's 2s", a.took)
+		}
+		if n := scrape(t, reg)[`doze_gate_requests_total{outcome failed}`]; n != 1 {
+			w.t.Errorf("%v requests are counted as failed: %v", n, scrape(t, reg))
+		}
+	})
+}
+
+// field case 25: refusals do not extend the deadline, which counts from the arrival.
+// Mutation: with the deadline counted from each hold, it is held for ever.
+func TestHold_readyTargetRefusesForEver_answersAtOneDeadline(t *testing.T) {
+	refuse := func(context.Context, string, string) (net.Conn, error) {
+		return nil, syscall.ECONNREFUSED
+	}
+	s := setup{site: api.Site{WakeTimeout: 20 * time.Second}, awake: true,
+		gate: api.GateConfig{Dial: refuse}}
+	inWorld(t, s, func(w *world) {
+		ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+		defer cancel()
+		a := w.do(w.request("GET", "/", nil).WithContext(ctx))
+		w.wantStatus(a, 503)
+		w.wantRetry(a)
+		if a.took < 20*time.Second || a.took > 20*time.Second+deadlineGrace {
+			w.t.Errorf("took %v, want the deadline of 20s", a.took)
+		}
 	})
 }
 

@@ -44,9 +44,9 @@ func shed() refusal {
 		text: "Too many requests are waiting. Try again shortly.", retry: jittered(time.Second)}
 }
 
-// late refuses what has waited until its deadline, which it names.
-func late(limit time.Duration) refusal {
-	retry := jittered(time.Second)
+// late refuses what has waited for as long as its limit, which it names.
+func late(limit, after time.Duration) refusal {
+	retry := jittered(after)
 	p := failedPage(retry)
 	return refusal{status: http.StatusServiceUnavailable, fault: "connection_timeout",
 		text: "The application was not ready within " + inWords(limit) + ".",

@@ -55,7 +55,8 @@ type Site struct {
 	Routes []Route
 	Ignore Ignore
 	// WakeTimeout is how long a request may wait, from its arrival, for the group to finish
-	// falling asleep and to wake; 0: 60 s.
+	// falling asleep and to wake; 0: 60 s. It waits for 100 ms more, so that a wake with
+	// the same limit has the last word.
 	WakeTimeout time.Duration
 	// Created orders the claims on a contested route: the smallest keeps it. It is the
 	// job's create index.
