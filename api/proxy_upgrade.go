@@ -30,6 +30,9 @@ func (up *upstream) switchProtocols(
 	h := w.Header()
 	copyEndToEnd(h, res.Header)
 	h["Connection"], h["Upgrade"] = []string{"Upgrade"}, []string{got}
+	// Before the hijack, after which a Shutdown knows no more of the connection.
+	gone := up.upgraded.Track(clientConn(r, target), func() { closeWrite(target) })
+	defer gone()
 	client, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return fmt.Errorf("cannot switch protocols: %w", err)
@@ -39,10 +42,17 @@ func (up *upstream) switchProtocols(
 	if err := errors.Join(head.Write(buffered), buffered.Flush()); err != nil {
 		return nil // the client has left
 	}
-	gone := up.upgraded.Track(client, func() { closeWrite(target) })
-	defer gone()
 	splice(client, buffered.Reader, target)
 	return nil
+}
+
+// clientConn is what closes the client's connection, which ends both directions; target
+// where the server does not tell its connections.
+func clientConn(r *http.Request, target io.Closer) io.Closer {
+	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+		return conn
+	}
+	return target
 }
 
 // splice copies both ways until both directions have ended. The end of one is handed on as
