@@ -17,7 +17,7 @@ import (
 // still is a workload that does as it is told at once.
 type still struct{}
 
-func (still) Wake(context.Context, healthgate.Generation) error              { return nil }
+func (still) Wake(context.Context, healthgate.Generation) error                      { return nil }
 func (still) Sleep(context.Context, healthgate.Generation, idle.Depth, string) error { return nil }
 
 // inRestorer runs f with n groups that have been found awake, and a restorer.

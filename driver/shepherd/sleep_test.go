@@ -241,7 +241,7 @@ func TestClient_exitsWhileFrozen_isReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, field := range strings.Fields(string(procs)) {
+	for field := range strings.FieldsSeq(string(procs)) {
 		pid, err := strconv.Atoi(field)
 		if err == nil {
 			err = syscall.Kill(pid, syscall.SIGKILL)
