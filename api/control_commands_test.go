@@ -45,15 +45,15 @@ func TestWake_withWait_answersWhenReadyWithThePhases(t *testing.T) {
 			t.Errorf("waited %s", out.Waited)
 		}
 		wake := out.Group.LastWake
-		names := ""
+		var names strings.Builder
 		for _, p := range wake.Phases {
-			names += p.Name + " "
+			names.WriteString(p.Name + " ")
 			if !p.Done {
 				t.Errorf("phase %+v", p)
 			}
 		}
-		if names != "place boot probe " || wake.Took != out.Waited {
-			t.Errorf("phases %s took %s, waited %s", names, wake.Took, out.Waited)
+		if names.String() != "place boot probe " || wake.Took != out.Waited {
+			t.Errorf("phases %s took %s, waited %s", names.String(), wake.Took, out.Waited)
 		}
 	})
 }

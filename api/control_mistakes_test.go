@@ -82,7 +82,8 @@ func transcript(a controlAnswer, p wire.Problem) string {
 
 func TestControl_mistakes_sayWhatWhereAndWhatToDo(t *testing.T) {
 	head, mistakes := readMistakes(t)
-	written := head + "\n"
+	var written strings.Builder
+	written.WriteString(head + "\n")
 	update := flag.Lookup("update-reference").Value.String() == "true"
 	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		f := w.add(webID, quickPolicy)
@@ -90,7 +91,7 @@ func TestControl_mistakes_sayWhatWhereAndWhatToDo(t *testing.T) {
 			a := w.do(m.method, m.path, m.body, m.headers...)
 			p := into[wire.Problem](t, a, a.status)
 			got := transcript(a, p)
-			written += "\n" + m.request + got
+			written.WriteString("\n" + m.request + got)
 			if got != m.answer && !update {
 				t.Errorf("%swas answered\n%snot\n%s", m.request, got, m.answer)
 			}
@@ -104,7 +105,7 @@ func TestControl_mistakes_sayWhatWhereAndWhatToDo(t *testing.T) {
 		}
 	})
 	if update {
-		if err := os.WriteFile(mistakesFile, []byte(written), 0o644); err != nil {
+		if err := os.WriteFile(mistakesFile, []byte(written.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

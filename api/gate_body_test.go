@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"runtime"
@@ -160,9 +161,7 @@ func TestBody_eventsArriveAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				for k, v := range header {
-					w.Header()[k] = v
-				}
+				maps.Copy(w.Header(), header)
 				for range 3 {
 					io.WriteString(w, "data:\n")
 					http.NewResponseController(w).Flush()
@@ -257,9 +256,7 @@ func TestBody_targetBreaksOff_clientSeesIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				for k, v := range header {
-					w.Header()[k] = v
-				}
+				maps.Copy(w.Header(), header)
 				io.WriteString(w, "half")
 				http.NewResponseController(w).Flush()
 				panic(http.ErrAbortHandler)

@@ -24,17 +24,18 @@ func scrape(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 	samples := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.Metric {
-			name := f.GetName()
+			var name strings.Builder
+			name.WriteString(f.GetName())
 			for _, l := range m.Label {
-				name += fmt.Sprintf("{%s %s}", l.GetName(), l.GetValue())
+				name.WriteString(fmt.Sprintf("{%s %s}", l.GetName(), l.GetValue()))
 			}
 			switch {
 			case m.Counter != nil:
-				samples[name] = m.Counter.GetValue()
+				samples[name.String()] = m.Counter.GetValue()
 			case m.Gauge != nil:
-				samples[name] = m.Gauge.GetValue()
+				samples[name.String()] = m.Gauge.GetValue()
 			case m.Histogram != nil:
-				samples[name] = float64(m.Histogram.GetSampleCount())
+				samples[name.String()] = float64(m.Histogram.GetSampleCount())
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func (d *documentWriter) operation(e endpoint) object {
 	}
 	if e.command {
 		op["requestBody"] = object{"content": object{
-			"application/json": object{"schema": d.schema(reflect.TypeOf(wire.Command{}))}}}
+			"application/json": object{"schema": d.schema(reflect.TypeFor[wire.Command]())}}}
 	}
 	op["security"] = []any{}
 	if !e.open {
@@ -164,7 +164,7 @@ func (d *documentWriter) responses(e endpoint) object {
 			"content": object{mediaType: content}}
 	}
 	responses["default"] = object{"description": "A problem (RFC 9457).",
-		"content": object{problemType: object{"schema": d.schema(reflect.TypeOf(wire.Problem{}))}}}
+		"content": object{problemType: object{"schema": d.schema(reflect.TypeFor[wire.Problem]())}}}
 	return responses
 }
 
@@ -211,8 +211,7 @@ func (d *documentWriter) structSchema(t reflect.Type) object {
 
 // fields adds the fields of t, those of embedded structs as its own.
 func (d *documentWriter) fields(t reflect.Type, properties object, required *[]string) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && name == "" {
 			d.fields(f.Type, properties, required)
