@@ -95,12 +95,14 @@ func (a *Agent) stopJobs() error {
 	}
 	for {
 		allocs, _, err := c.Allocations().List(q)
+		if ctx.Err() != nil {
+			return nil // polite for long enough: the sweep ends what is left
+		}
 		if err != nil || !anyRunning(allocs) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil // the sweep ends what is left
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
