@@ -1,6 +1,7 @@
 package realnomad_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -19,7 +20,8 @@ func TestMain(m *testing.M) { os.Exit(realnomad.Main(m)) }
 
 // sleeperJob starts a process that ignores polite signals and has a child.
 func sleeperJob(out string) *nomad.Job {
-	j := nomad.NewServiceJob("sleeper", "sleeper", "global", 50)
+	name := "sleeper-" + strings.ToLower(rand.Text()[:8]) // the agent is there for every -count
+	j := nomad.NewServiceJob(name, name, "global", 50)
 	j.Datacenters = []string{"*"}
 	t := nomad.NewTask("app", "raw_exec")
 	t.Config = map[string]any{"command": "/bin/sh", "args": []any{"-c",
@@ -68,11 +70,12 @@ func TestAgent_close_leavesNoProcessAndNoFile(t *testing.T) {
 func TestAgent_endedAndLaunchedAgain_keepsItsTasks(t *testing.T) {
 	a := realnomad.Shared(t, realnomad.Config{})
 	out := filepath.Join(t.TempDir(), "pids")
-	if _, _, err := a.Client().Jobs().Register(sleeperJob(out), nil); err != nil {
+	job := sleeperJob(out)
+	if _, _, err := a.Client().Jobs().Register(job, nil); err != nil {
 		t.Fatal(err)
 	}
 	running := func() bool {
-		allocs, _, err := a.Client().Jobs().Allocations("sleeper", false, nil)
+		allocs, _, err := a.Client().Jobs().Allocations(*job.ID, false, nil)
 		return err == nil && len(allocs) == 1 && allocs[0].ClientStatus == "running"
 	}
 	until(t, "the allocation runs", running)
