@@ -7,8 +7,8 @@ import (
 
 // Prober probes targets over and over, all in the same way. It is safe for concurrent use.
 //
-// The first probe of a target is sent at once, the second 5 ms after it failed. A pause is
-// 1/16 of the time already waited: 5 ms at least, 25 ms at most during the first second, and
+// The first probe of a target is sent at once, the second 2 ms after it failed. A pause is
+// 1/16 of the time already waited: 2 ms at least, 25 ms at most during the first second, and
 // 8 intervals at most for a target that never comes up. After its first success a target is
 // probed every Interval, give or take 10 %.
 //

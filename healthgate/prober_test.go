@@ -61,16 +61,16 @@ func TestProber_readyAfter120ms_isNoticedBefore150ms(t *testing.T) {
 	})
 }
 
-func TestProber_firstSecond_pausesAre5To25MsAndASixteenthOfTheWait(t *testing.T) {
+func TestProber_firstSecond_pausesAre2To25MsAndASixteenthOfTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
 		rec := probeFor(t, healthgate.ProbeConfig{Dial: n.dial}, "dead:1", time.Second)
-		if len(rec.at) < 40 || rec.at[0] != 0 || rec.at[1] != 5*time.Millisecond {
+		if len(rec.at) < 40 || rec.at[0] != 0 || rec.at[1] != 2*time.Millisecond {
 			t.Fatalf("probed at %s", rec.at)
 		}
 		for i := 1; i < len(rec.at); i++ {
 			pause, waited := rec.at[i]-rec.at[i-1], rec.at[i-1]
-			want := min(max(5*time.Millisecond, waited/16), 25*time.Millisecond)
+			want := min(max(2*time.Millisecond, waited/16), 25*time.Millisecond)
 			if pause != want {
 				t.Errorf("after %s the pause was %s, want %s", waited, pause, want)
 			}
@@ -124,7 +124,7 @@ func TestProber_neverComesUp_isBackedOffFrom(t *testing.T) {
 				late++
 			}
 		}
-		if early > 120 || late > 260 {
+		if early > 135 || late > 260 {
 			t.Errorf("%d probes in 16s, %d in the last half hour", early, late)
 		}
 	})
@@ -134,7 +134,7 @@ func TestProber_initialDelay_isWaitedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
 		cfg := healthgate.ProbeConfig{InitialDelay: 3 * time.Second, Dial: n.dial}
-		time.AfterFunc(3018*time.Millisecond, func() { n.answer("app:1") })
+		time.AfterFunc(3019*time.Millisecond, func() { n.answer("app:1") })
 		rec := probeFor(t, cfg, "app:1", 4*time.Second)
 		if rec.at[0] != 3*time.Second || rec.readyAt() != 3020*time.Millisecond {
 			t.Errorf("first probe after %s, ready after %s", rec.at[0], rec.readyAt())
