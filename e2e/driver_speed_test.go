@@ -13,10 +13,9 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 )
 
-// testPortOpen prints how long a task takes from its allocation's placement to the open port,
-// and under raw_exec on the same agent. Most of either is Nomad's own log collector, a process
-// that it starts for each task; without it the difference is the drivers' own. What fails the
-// test is a wait that raw_exec does not have.
+// testPortOpen: from the allocation's placement to the open port a task takes less than under
+// raw_exec, on the same agent. Most of either is Nomad's own log collector, a process that it
+// starts for each task; without it the difference is the drivers' own.
 func testPortOpen(t *testing.T, d *driven) {
 	const rounds = 5
 	for _, logs := range []bool{true, false} {
@@ -30,7 +29,7 @@ func testPortOpen(t *testing.T, d *driven) {
 		ours, theirs := median(times["doze"]), median(times["raw_exec"])
 		t.Logf("placed to port open, log collection %t, median of %d: doze %s, raw_exec %s, ratio %.2f",
 			logs, rounds, ours, theirs, float64(ours)/float64(theirs))
-		if ours > theirs+100*time.Millisecond {
+		if ours > theirs {
 			t.Errorf("log collection %t: doze takes %v, raw_exec %v",
 				logs, times["doze"], times["raw_exec"])
 		}

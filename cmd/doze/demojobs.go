@@ -34,7 +34,7 @@ func demoApps() []demoApp {
 // task is frozen in memory.
 func frozenApp() demoApp {
 	return demoApp{
-		name: "frozen", app: "hello", about: "frozen in memory after three idle seconds",
+		name: "frozen", app: "hello", about: "frozen in memory when unused for some seconds",
 		probe: probeHealthz(), driver: "doze", idle: 10 * time.Minute,
 		config: map[string]any{
 			"listen": "http", "freeze_after": "3s", "shield": []string{"/healthz"},
