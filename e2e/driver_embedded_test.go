@@ -58,7 +58,7 @@ type embeddedDriven struct {
 	end     func() // ends it, once
 }
 
-func startEmbeddedDriven(t *testing.T) *embeddedDriven {
+func startEmbeddedDriven(t testing.TB) *embeddedDriven {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "doze-e2e-demo-")
 	fail(t, err)

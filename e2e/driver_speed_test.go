@@ -22,8 +22,8 @@ func testPortOpen(t *testing.T, d *driven) {
 		times := map[string][]time.Duration{}
 		for i := range rounds {
 			for _, driver := range []string{"raw_exec", "doze"} {
-				id := fmt.Sprintf("speed-%s-%t-%d", driver[:3], logs, i)
-				times[driver] = append(times[driver], d.timeToPort(id, driver, logs))
+				job := drivenJob{id: fmt.Sprintf("speed-%s-%t-%d", driver[:3], logs, i), noLogs: !logs}
+				times[driver] = append(times[driver], d.timeToPort(job, driver))
 			}
 		}
 		ours, theirs := median(times["doze"]), median(times["raw_exec"])
@@ -36,28 +36,37 @@ func testPortOpen(t *testing.T, d *driven) {
 	}
 }
 
-// timeToPort starts a job and returns how long after its placement its port was open.
-func (d *driven) timeToPort(id, driver string, logs bool) time.Duration {
+// timeToPort starts a job under a driver and returns how long after its placement its port was
+// open.
+func (d *driven) timeToPort(job drivenJob, driver string) time.Duration {
 	d.t.Helper()
-	job := drivenJob{id: id, driver: driver, noLogs: !logs}
-	if driver == "doze" {
+	began, conn := d.firstConn(job, driver)
+	took := time.Since(began)
+	fail(d.t, conn.Close())
+	return took
+}
+
+// firstConn starts a job under a driver. It returns when the job was placed, and the first
+// connection that its port took.
+func (d *driven) firstConn(job drivenJob, driver string) (placed time.Time, conn net.Conn) {
+	d.t.Helper()
+	job.driver = driver
+	if job.config == nil && driver == "doze" {
 		job.config = map[string]any{"listen": "http"}
 	}
 	ctx, cancel := context.WithTimeout(d.t.Context(), 20*time.Second)
 	defer cancel()
-	placed := d.placements(ctx, job.id)
+	placements := d.placements(ctx, job.id)
 	d.register(job)
-	port, ok := <-placed
+	port, ok := <-placements
 	if !ok {
 		d.t.Fatalf("%s was not placed", job.id)
 	}
-	start := time.Now()
+	placed = time.Now()
 	for {
 		conn, err := net.Dial("tcp", port)
 		if err == nil {
-			took := time.Since(start)
-			fail(d.t, conn.Close())
-			return took
+			return placed, conn
 		}
 		if ctx.Err() != nil {
 			d.t.Fatalf("%s never opened its port: %s", job.id, eventsOf(d.task(job.id)))
