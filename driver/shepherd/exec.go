@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 
+	"doze/driver/shepherd/cgroup"
 	"doze/driver/shepherd/frame"
 	"doze/idle"
 )
@@ -38,12 +39,24 @@ func (s *server) exec(ctx context.Context, c *frame.Call) (any, error) {
 			return nil, err
 		}
 	}
-	return t.execute(ctx, p, c)
+	d, child, err := t.startBeside(p)
+	for errors.Is(err, cgroup.ErrFrozen) { // the sleep was faster
+		if err := t.rouse(ctx); err != nil {
+			return nil, err
+		}
+		d, child, err = t.startBeside(p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	return d.carry(ctx, child, c)
 }
 
 // rouse has the process run, ready or not: executing is how one finds out why it is not.
 func (t *task) rouse(ctx context.Context) error {
-	if _, depth, _ := t.look(); depth != idle.Awake {
+	_, depth, _ := t.look()
+	if state := t.group.Status().State; depth != idle.Awake || onTheWayDown(state) {
 		if err := t.group.Wake(ctx, "exec"); err != nil {
 			return t.goneOr(err)
 		}
@@ -59,16 +72,16 @@ type stdio struct {
 	theirs   []*os.File
 }
 
-func (t *task) execute(ctx context.Context, p execParams, c *frame.Call) (any, error) {
+// startBeside starts a command in the task. What it returns without an error is to be closed.
+func (t *task) startBeside(p execParams) (*stdio, *process, error) {
 	path, err := t.spec.find(p.Argv[0])
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d, err := newStdio(p.TTY)
 	if err != nil {
-		return nil, fmt.Errorf("cannot execute: %w", err)
+		return nil, nil, fmt.Errorf("cannot execute: %w", err)
 	}
-	defer d.close()
 	app, _, _ := t.look()
 	port := 0
 	if app != nil {
@@ -79,9 +92,10 @@ func (t *task) execute(ctx context.Context, p execParams, c *frame.Call) (any, e
 		env: t.spec.environ(port, p.Env), files: d.theirs, owned: d.theirs,
 	})
 	if err != nil {
-		return nil, err
+		d.close()
+		return nil, nil, err
 	}
-	return d.carry(ctx, child, c)
+	return d, child, nil
 }
 
 // carry passes the streams on until the command has ended and all it wrote has been sent.

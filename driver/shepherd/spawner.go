@@ -97,7 +97,12 @@ func (s *spawner) run(ready chan<- struct{}) {
 			o.reply <- started{err: s.group.LeaveThread()}
 			continue
 		}
-		p, err := s.fork(o.command)
+		var p *process
+		err := s.group.Start(func() (err error) {
+			p, err = s.fork(o.command)
+			return err
+		})
+		closeAll(o.command.owned)
 		o.reply <- started{p, err}
 	}
 }
@@ -109,7 +114,7 @@ func (s *spawner) leave() error {
 	return (<-reply).err
 }
 
-// start starts a program.
+// start starts a program; cgroup.ErrFrozen where the task stands still.
 func (s *spawner) start(c command) (*process, error) {
 	reply := make(chan started)
 	s.orders <- order{command: c, reply: reply}
@@ -118,7 +123,6 @@ func (s *spawner) start(c command) (*process, error) {
 }
 
 func (s *spawner) fork(c command) (*process, error) {
-	defer closeAll(c.owned)
 	attr := &syscall.ProcAttr{Dir: c.dir, Env: c.env, Sys: s.attributes(c)}
 	for _, f := range c.files {
 		attr.Files = append(attr.Files, f.Fd())

@@ -69,14 +69,18 @@ func (t *task) goneOr(err error) error {
 	return err
 }
 
+// onTheWayDown reports whether the process is about to stand still.
+func onTheWayDown(s idle.State) bool { return s == idle.Draining || s == idle.Sleeping }
+
 // awaitProcess waits until the application's process runs.
 func (t *task) awaitProcess(ctx context.Context) error {
 	for {
 		app, depth, changed := t.look()
-		if app != nil && depth == idle.Awake {
+		s := t.group.Status()
+		switch {
+		case app != nil && depth == idle.Awake && !onTheWayDown(s.State):
 			return nil
-		}
-		if s := t.group.Status(); s.State == idle.Failed {
+		case s.State == idle.Failed:
 			return errors.New(s.Err)
 		}
 		select {
@@ -90,7 +94,8 @@ func (t *task) awaitProcess(ctx context.Context) error {
 }
 
 // sleepNow puts the task to sleep by command. Relayed connections do not keep it awake:
-// they stay open, and are looked after (see relayPort.asleep).
+// they stay open, and are looked after (see relayPort.asleep). Those that wait for it to
+// wake do: they would be lost.
 func (t *task) sleepNow(ctx context.Context, depth idle.Depth) error {
 	if t.hasEnded() {
 		return ErrExited
@@ -102,11 +107,15 @@ func (t *task) sleepNow(ctx context.Context, depth idle.Depth) error {
 		t.parkInUse.Store(true)
 		defer t.parkInUse.Store(false)
 	}
-	force := t.spec.Activation != Socket
-	if err := t.group.SleepAt(ctx, depth, "command", force); err != nil {
-		if errors.Is(err, idle.ErrLeased) {
-			return ErrInUse
-		}
+	err := t.group.SleepAt(ctx, depth, "command", false)
+	passed := t.spec.Activation != Socket && t.group.Status().State == idle.Ready
+	if errors.Is(err, idle.ErrLeased) && passed {
+		err = t.group.SleepAt(ctx, depth, "command", true)
+	}
+	switch {
+	case errors.Is(err, idle.ErrLeased):
+		return ErrInUse
+	case err != nil:
 		return t.goneOr(err)
 	}
 	return t.awaitSleep(ctx, depth)
@@ -120,10 +129,11 @@ func (t *task) awaitSleep(ctx context.Context, depth idle.Depth) error {
 		switch {
 		case s.State == idle.Asleep && s.Depth >= depth:
 			return nil
-		case s.State != idle.Sleeping && s.State != idle.Draining && s.Err != "":
+		case onTheWayDown(s.State):
+		case s.Err != "" && !(t.putOff.Load() && t.readyOnce.Load()):
 			return errors.New(s.Err)
-		case s.State == idle.Waking || s.State == idle.Ready || s.State == idle.Asleep:
-			return errors.New("it was woken again meanwhile")
+		default: // somebody came meanwhile
+			return ErrInUse
 		}
 		select {
 		case <-changed:

@@ -32,13 +32,16 @@ func (g *Group) Freezer() string {
 // Sources: kernel admin-guide/cgroup-v2.rst "cgroup.freeze", cgroup-v1/freezer-subsystem.rst.
 func (g *Group) Freeze(ctx context.Context) error {
 	var err error
-	switch g.Freezer() {
+	kind := g.Freezer()
+	if kind == "" {
+		return ErrNoFreezer
+	}
+	g.still.set(true)
+	switch kind {
 	case FreezerV2:
 		err = g.freezeUnified(ctx)
 	case FreezerV1:
 		err = g.freezeLegacy(ctx)
-	default:
-		return ErrNoFreezer
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot freeze: %w", err), g.Thaw())
@@ -48,13 +51,17 @@ func (g *Group) Freeze(ctx context.Context) error {
 
 // Thaw lets the task's processes run; it changes nothing where they do.
 func (g *Group) Thaw() error {
+	var err error
 	switch g.Freezer() {
 	case FreezerV2:
-		return write(g.unified, "cgroup.freeze", "0")
+		err = write(g.unified, "cgroup.freeze", "0")
 	case FreezerV1:
-		return write(g.legacy["freezer"], "freezer.state", "THAWED")
+		err = write(g.legacy["freezer"], "freezer.state", "THAWED")
 	}
-	return nil
+	if err == nil {
+		g.still.set(false)
+	}
+	return err
 }
 
 // lookAgain bounds how long a freeze that was not told of goes unseen.

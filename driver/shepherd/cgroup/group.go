@@ -18,6 +18,7 @@ type Group struct {
 	unified string
 	legacy  map[string]string
 	missing []string
+	still   still
 }
 
 // Open makes the directories that are not there yet and sets the limits. What this machine

@@ -1,0 +1,35 @@
+package cgroup
+
+import (
+	"errors"
+	"sync"
+)
+
+// ErrFrozen: the task stands still, so nothing can be started in it.
+var ErrFrozen = errors.New("the task is frozen")
+
+// still keeps freezes and starts of processes apart. A process that is frozen before it has
+// become another program holds up the thread that started it (vfork(2)) and, since Go lets
+// go of no processor meanwhile, sooner or later the whole program: nobody is left to thaw.
+type still struct {
+	mu     sync.RWMutex // held by starts for reading
+	frozen bool
+}
+
+// set waits for the starts that are under way.
+func (s *still) set(frozen bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frozen = frozen
+}
+
+// Start calls start, which starts one process in the group; the group is not frozen before
+// it returns. ErrFrozen, without a call, where the group is frozen or about to be.
+func (g *Group) Start(start func() error) error {
+	g.still.mu.RLock()
+	defer g.still.mu.RUnlock()
+	if g.still.frozen {
+		return ErrFrozen
+	}
+	return start()
+}
