@@ -8,9 +8,6 @@ import (
 	"doze/plugins/drivers"
 )
 
-// cgroupRoot is where every distribution mounts cgroups, and where Nomad looks for them.
-const cgroupRoot = "/sys/fs/cgroup"
-
 // controllersV1 are those of cgroup v1 that every task is put under; cpuset is for those
 // that have cores of their own.
 func controllersV1() []string { return []string{"cpu", "cpuacct", "freezer", "memory", "pids"} }
@@ -18,26 +15,22 @@ func controllersV1() []string { return []string{"cpu", "cpuacct", "freezer", "me
 // cgroupsOf places a task: in the cgroups that Nomad's client has made for it, so that Nomad
 // counts and, in an emergency, kills it there too; else in our own of the same pattern.
 func (m machine) cgroupsOf(task drivers.TaskConfig) cgroup.Spec {
-	spec := cgroup.Spec{Limits: limitsOf(task.Resources)}
-	own, nomads := filepath.Join("doze", shortName(task.ID)), task.Resources.Linux.CgroupPath
-	switch m.cgroups {
-	case "v2":
-		spec.Unified = filepath.Join(cgroupRoot, "doze.slice", shortName(task.ID)+".scope")
-		if m.isDir(nomads) && isTasksOwn(nomads, task) {
+	spec := cgroup.Spec{Legacy: m.legacyOf(task), Limits: limitsOf(task.Resources)}
+	unified := m.cgroups.Unified
+	if unified != "" {
+		slice := filepath.Join(unified, "doze.slice")
+		spec.Unified = filepath.Join(slice, shortName(task.ID)+".scope")
+		spec.Shepherd = []string{filepath.Join(slice, "shepherds.scope")}
+	}
+	nomads := task.Resources.Linux.CgroupPath
+	switch own := isTasksOwn(nomads, task); {
+	case !m.isDir(nomads):
+	case unified != "" && strings.HasPrefix(nomads, unified+"/"):
+		if own {
 			spec.Unified = nomads
 		}
-		spec.Shepherd = []string{filepath.Join(cgroupRoot, "doze.slice", "shepherds.scope")}
-		return spec
-	case "hybrid":
-		spec.Unified = filepath.Join(cgroupRoot, "unified", own)
-		spec.Shepherd = []string{filepath.Join(cgroupRoot, "unified", "doze", "shepherds")}
-	case "none":
-		return spec
-	}
-	spec.Legacy = m.legacyOf(task, own)
-	switch {
-	case !m.isDir(nomads):
-	case isTasksOwn(nomads, task):
+	case m.cgroups.Legacy["cpuset"] == "":
+	case own:
 		spec.Legacy["cpuset"] = nomads
 	default:
 		// The cpuset of all tasks without cores of their own: the shepherd enters it, and
@@ -48,14 +41,14 @@ func (m machine) cgroupsOf(task drivers.TaskConfig) cgroup.Spec {
 }
 
 // legacyOf is the task's directory under each v1 controller that the machine has.
-func (m machine) legacyOf(task drivers.TaskConfig, own string) map[string]string {
+func (m machine) legacyOf(task drivers.TaskConfig) map[string]string {
 	legacy := map[string]string{}
 	for _, controller := range controllersV1() {
-		mount := filepath.Join(cgroupRoot, controller)
-		if !m.isDir(mount) {
+		mount := m.cgroups.Legacy[controller]
+		if mount == "" {
 			continue
 		}
-		legacy[controller] = filepath.Join(mount, own)
+		legacy[controller] = filepath.Join(mount, "doze", shortName(task.ID))
 		given := filepath.Join(mount, "nomad", task.AllocID+"."+task.Name)
 		if task.AllocID != "" && m.isDir(given) {
 			legacy[controller] = given

@@ -62,11 +62,18 @@ func (d *Driver) fingerprint(m machine) drivers.Fingerprint {
 func (d *Driver) attributes(m machine) map[string]drivers.Attribute {
 	return map[string]drivers.Attribute{
 		"driver.doze.version":      drivers.Text(d.version),
-		"driver.doze.cgroups":      drivers.Text(m.cgroups),
-		"driver.doze.freezer":      drivers.Text(m.freezer),
-		"driver.doze.memory_limit": drivers.Flag(m.memory),
+		"driver.doze.cgroups":      drivers.Text(orNone(string(m.cgroups.Mode))),
+		"driver.doze.freezer":      drivers.Text(orNone(m.cgroups.Freezer())),
+		"driver.doze.memory_limit": drivers.Flag(m.cgroups.Has("memory")),
 		"driver.doze.pressure":     drivers.Flag(m.psi),
 	}
+}
+
+func orNone(kind string) string {
+	if kind == "" {
+		return "none"
+	}
+	return kind
 }
 
 // problem says why no task can be started with the configuration; "": they can.

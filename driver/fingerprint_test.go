@@ -32,7 +32,7 @@ func shortDir(t testing.TB) string {
 
 // good is a machine that the driver can use.
 func good() machine {
-	return survey(files("6.8.0", cg+"cgroup.controllers"), 0)
+	return survey(files("6.8.0", onlyV2), 0)
 }
 
 // agentBlock is a plugin's config block as an agent sends it.
@@ -79,7 +79,7 @@ func TestFingerprint_whatKeepsTasksFromRunning_isTheReason(t *testing.T) {
 		reason  string
 	}{
 		{good(), map[string]any{"enabled": false}, drivers.Undetected, "disabled by enabled = false"},
-		{survey(files("4.4.0", cg+"cpu/"), 0), nil, drivers.Unhealthy, "there is no freezer"},
+		{survey(files("4.4.0", v1("cpu")), 0), nil, drivers.Unhealthy, "there is no freezer"},
 		{good(), map[string]any{"state_dir": open}, drivers.Unhealthy, "can be written to by others"},
 		{good(), map[string]any{"state_dir": file}, drivers.Unhealthy, "cannot make state_dir"},
 		{good(), map[string]any{"state_dir": shortDir(t), "user": "no-such-user"},

@@ -1,11 +1,12 @@
 package cgroup
 
 import (
-	"bufio"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,63 +20,82 @@ const (
 	Hybrid Mode = "hybrid" // controllers in v1, and a v2 hierarchy beside them
 )
 
-// Freezer kinds, as Hierarchy.Freezer tells them.
+// Freezer kinds, as Hierarchy.Freezer and Group.Freezer tell them.
 const (
 	FreezerV2 = "v2"
 	FreezerV1 = "v1"
 )
 
-// Hierarchy is what a machine has mounted.
+// Hierarchy is what a machine has mounted, as far as paths lead to it and it can be written.
 type Hierarchy struct {
 	Mode    Mode
 	Unified string            // mount point of cgroup v2, "" for none
+	Offers  []string          // controllers that v2 has there
 	Legacy  map[string]string // mount points of v1 by controller
+	Kernel  string            // release, as in "6.8.0-41-generic"
 }
 
-// Detect reads which cgroups are mounted.
-func Detect() (Hierarchy, error) {
-	f, err := os.Open("/proc/self/mountinfo")
+// Detect looks at this machine. It changes nothing.
+func Detect() (Hierarchy, error) { return Survey(os.DirFS("/")) }
+
+// Survey looks at the machine whose files lie below root.
+func Survey(root fs.FS) (Hierarchy, error) {
+	f, err := root.Open("proc/self/mountinfo")
 	if err != nil {
 		return Hierarchy{}, fmt.Errorf("cannot detect cgroups: %w", err)
 	}
 	defer f.Close()
-	return Read(f)
-}
-
-// Read reads what is mounted from proc_pid_mountinfo(5). Of several mounts of one hierarchy
-// the first counts.
-func Read(r io.Reader) (Hierarchy, error) {
-	h := Hierarchy{Legacy: map[string]string{}}
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		sep := slices.Index(fields, "-")
-		if sep < 6 || len(fields) < sep+4 {
-			continue
-		}
-		h.add(fields[4], fields[sep+1], fields[sep+3])
-	}
-	if err := lines.Err(); err != nil {
+	all, err := readMounts(f)
+	if err != nil {
 		return Hierarchy{}, fmt.Errorf("cannot detect cgroups: %w", err)
 	}
+	h := Hierarchy{Legacy: map[string]string{}}
+	for _, m := range all {
+		if !m.readOnly && all.reaches(m) {
+			h.add(m)
+		}
+	}
 	h.Mode = h.mode()
+	if h.Unified != "" {
+		h.Offers = words(root, path.Join(h.Unified, "cgroup.controllers"))
+	}
+	h.Kernel = strings.Join(words(root, "/proc/sys/kernel/osrelease"), " ")
 	return h, nil
 }
 
-func (h *Hierarchy) add(point, fstype, options string) {
-	switch fstype {
+// words are those of a file that may be missing.
+func words(root fs.FS, file string) []string {
+	text, err := fs.ReadFile(root, strings.TrimPrefix(file, "/"))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(text))
+}
+
+func (h *Hierarchy) add(m mount) {
+	switch m.fstype {
 	case "cgroup2":
-		if h.Unified == "" {
-			h.Unified = point
-		}
+		h.Unified = usual(h.Unified, m.point)
 	case "cgroup":
-		for name := range strings.SplitSeq(options, ",") {
-			if useful(name) && h.Legacy[name] == "" {
-				h.Legacy[name] = point
+		for name := range strings.SplitSeq(m.options, ",") {
+			if useful(name) {
+				h.Legacy[name] = usual(h.Legacy[name], m.point)
 			}
 		}
 	}
 }
+
+// usual picks one of two mount points of the same hierarchy: where Nomad and everybody else
+// looks, else the first.
+func usual(first, next string) string {
+	const place = "/sys/fs/cgroup"
+	if first == "" || inside(next, place) && !inside(first, place) {
+		return next
+	}
+	return first
+}
+
+func inside(point, dir string) bool { return point == dir || isBelow(point, dir) }
 
 // useful reports whether a v1 controller is of use here.
 func useful(controller string) bool {
@@ -98,13 +118,32 @@ func (h *Hierarchy) mode() Mode {
 	return None
 }
 
+// Has reports whether a controller, like "memory", is there for tasks.
+func (h Hierarchy) Has(controller string) bool {
+	return h.Legacy[controller] != "" || slices.Contains(h.Offers, controller)
+}
+
 // Freezer is the kind of freezer that a task can have, "" for none.
+//
+// Source: kernel admin-guide/cgroup-v2.rst; cgroup.freeze came with Linux 5.2.
 func (h Hierarchy) Freezer() string {
 	switch {
-	case h.Unified != "":
+	case h.Unified != "" && atLeast(h.Kernel, 5, 2):
 		return FreezerV2
 	case h.Legacy["freezer"] != "":
 		return FreezerV1
 	}
 	return ""
+}
+
+// atLeast reports whether a kernel's release is of a version or newer.
+func atLeast(release string, major, minor int) bool {
+	first, rest, _ := strings.Cut(release, ".")
+	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if end >= 0 {
+		rest = rest[:end]
+	}
+	a, errA := strconv.Atoi(first)
+	b, errB := strconv.Atoi(rest)
+	return errA == nil && errB == nil && (a > major || a == major && b >= minor)
 }
