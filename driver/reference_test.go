@@ -35,9 +35,11 @@ func TestReference_everyKey_isInTheDocumentation(t *testing.T) {
 			t.Errorf("there is a row for %s, which is none of %v", key, known)
 		}
 	}
-	for key := range probeSchema().(hclspec.Object) {
-		if !strings.Contains(string(text), "`"+key+"`") {
-			t.Errorf("the probe's %s is not told", key)
+	for _, block := range []hclspec.Spec{probeSchema(), logsSchema()} {
+		for key := range block.(hclspec.Object) {
+			if !strings.Contains(string(text), "`"+key+"`") {
+				t.Errorf("the block's key %s is not told", key)
+			}
 		}
 	}
 }

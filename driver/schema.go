@@ -17,7 +17,10 @@ func taskSchema() hclspec.Spec {
 		"start":        text,
 		"wake_timeout": text,
 		"shield":       list,
+		"park_signal":  text,
+		"park_timeout": text,
 		"pids_limit":   hclspec.Attr{Type: "number"},
+		"logs":         hclspec.Block{Nested: logsSchema()},
 		"probe":        hclspec.BlockMap{Labels: []string{"kind"}, Nested: probeSchema()},
 	}
 }
@@ -34,6 +37,12 @@ func probeSchema() hclspec.Spec {
 		"interval": text, "timeout": text, "initial_delay": text,
 		"rise": number, "fall": number,
 	}
+}
+
+// logsSchema has the words of the logs block that Nomad knows in a task.
+func logsSchema() hclspec.Spec {
+	number := hclspec.Attr{Type: "number"}
+	return hclspec.Object{"max_files": number, "max_file_size": number}
 }
 
 // agentSchema is the shape of the config block of the agent's plugin block.

@@ -97,6 +97,7 @@ func (d *Driver) spec(task drivers.TaskConfig, cfg AgentConfig) (shepherd.Spec, 
 	}
 	c, problems := raw.read()
 	listen := listenAddr(c.Listen, task, &problems)
+	logs := c.Logs.files(task, &problems)
 	if err := problems.err(); err != nil {
 		return shepherd.Spec{}, err
 	}
@@ -110,7 +111,7 @@ func (d *Driver) spec(task drivers.TaskConfig, cfg AgentConfig) (shepherd.Spec, 
 	s := c.spec()
 	s.TaskID, s.Listen = task.ID, listen
 	s.Env, s.Dir, s.User = withPort(environ(task, as)), task.TaskDir(), as.Uid
-	s.Stdout, s.Stderr = task.StdoutPath, task.StderrPath
+	s.Stdout, s.Stderr, s.Logs = task.StdoutPath, task.StderrPath, logs
 	s.Cgroup, s.NetNS = here().cgroupsOf(task), namespaceOf(task)
 	s.Cgroup.Limits.Pids = int64(c.PidsLimit)
 	return s, nil
@@ -122,6 +123,7 @@ func (c TaskConfig) spec() shepherd.Spec {
 		Command: c.Command, Args: withPort(c.Args), PortEnv: c.PortEnv,
 		FreezeAfter: c.FreezeAfter, ParkAfter: c.ParkAfter, OnDemand: c.OnDemand,
 		WakeTimeout: c.WakeTimeout, Probe: c.Probe, Shield: c.Shield,
+		ParkSignal: c.ParkSignal, ParkTimeout: c.ParkTimeout,
 	}
 	if c.Activation == activationSocket {
 		s.Activation = shepherd.Socket

@@ -22,6 +22,8 @@ const (
 const (
 	defaultFreezeAfter = 30 * time.Second
 	defaultWakeTimeout = time.Minute
+	defaultParkSignal  = "SIGTERM"
+	defaultParkTimeout = 5 * time.Second
 	defaultPidsLimit   = 4096
 )
 
@@ -43,12 +45,18 @@ type TaskConfig struct {
 	OnDemand bool
 	// WakeTimeout bounds a wake.
 	WakeTimeout time.Duration
+	// ParkSignal asks the process to end when the task is parked; after ParkTimeout it is
+	// killed.
+	ParkSignal  string
+	ParkTimeout time.Duration
 
 	Probe  healthgate.ProbeConfig
 	Shield []string // paths that are answered for a sleeping task
 
 	// PidsLimit bounds the task's processes and threads.
 	PidsLimit int
+
+	Logs LogConfig
 }
 
 // rawTask is the config block as Nomad sends it. A nil pointer is a key left out.
@@ -62,9 +70,12 @@ type rawTask struct {
 	ParkAfter   *string             `hcl:"park_after"`
 	Start       string              `hcl:"start"`
 	WakeTimeout *string             `hcl:"wake_timeout"`
+	ParkSignal  string              `hcl:"park_signal"`
+	ParkTimeout *string             `hcl:"park_timeout"`
 	Probe       map[string]rawProbe `hcl:"probe"`
 	Shield      []string            `hcl:"shield"`
 	PidsLimit   *int                `hcl:"pids_limit"`
+	Logs        *rawLogs            `hcl:"logs"`
 }
 
 // read returns what the block says, and all that is wrong with it.
@@ -91,7 +102,13 @@ func (r rawTask) read() (TaskConfig, Problems) {
 	if r.WakeTimeout == nil {
 		c.WakeTimeout = defaultWakeTimeout
 	}
+	c.ParkSignal = r.parkSignal(&ps)
+	c.ParkTimeout = duration("park_timeout", r.ParkTimeout, &ps)
+	if r.ParkTimeout == nil {
+		c.ParkTimeout = min(defaultParkTimeout, c.WakeTimeout)
+	}
 	c.Probe = readProbe(r.Probe, &ps)
+	c.Logs = r.Logs.read(&ps)
 	c.check(&ps)
 	r.checkListener(&ps)
 	return c, ps
@@ -115,6 +132,22 @@ func (r rawTask) readWords(ps *Problems) {
 	if r.Activation != "" && r.Activation != activationRelay && r.Activation != activationSocket {
 		ps.add("activation", `use "relay" or "socket"`, "is %q", r.Activation)
 	}
+}
+
+// parkSignal reads park_signal, which has to be one that may end a process.
+func (r rawTask) parkSignal(ps *Problems) string {
+	if r.ParkSignal == "" {
+		return defaultParkSignal
+	}
+	order, name, err := readSignal(r.ParkSignal)
+	hint := "use one that ends the app, as " + strings.Join(commonSignals(), ", ") + " may"
+	switch {
+	case err != nil:
+		ps.add("park_signal", hint, "there is no signal %q", r.ParkSignal)
+	case order != orderDeliver:
+		ps.add("park_signal", hint, "%s ends no process", name)
+	}
+	return name
 }
 
 // sleepAfter reads freeze_after or park_after; "" is never.
@@ -147,6 +180,11 @@ func (c TaskConfig) check(ps *Problems) {
 	if c.FreezeAfter != 0 && c.ParkAfter != 0 && c.ParkAfter <= c.FreezeAfter {
 		ps.add("park_after", `make it longer, or set freeze_after = ""`,
 			"%s is not longer than freeze_after, %s", c.ParkAfter, c.FreezeAfter)
+	}
+	if c.ParkTimeout > c.WakeTimeout && c.WakeTimeout > 0 {
+		ps.add("park_timeout", "make it shorter, or wake_timeout longer",
+			"%s is longer than wake_timeout, %s, in which a connection that comes meanwhile "+
+				"has to be served", c.ParkTimeout, c.WakeTimeout)
 	}
 	if c.Activation == activationSocket {
 		c.checkSocket(ps)

@@ -41,7 +41,9 @@ func TestTaskConfig_everyKey_isRead(t *testing.T) {
 		"command": "local/web", "args": []string{"--port", "$DOZE_PORT"},
 		"listen": "http", "activation": "relay", "port_env": "PORT",
 		"freeze_after": "45s", "park_after": "1h", "start": "on_demand",
-		"wake_timeout": "5s", "shield": []string{"/healthz"}, "pids_limit": 64,
+		"wake_timeout": "20s", "shield": []string{"/healthz"}, "pids_limit": 64,
+		"park_signal": "int", "park_timeout": "12s",
+		"logs": map[string]any{"max_files": 3, "max_file_size": 2},
 		"probe": map[string]any{"http": map[string]any{
 			"path": "/ready", "method": "HEAD", "host": "web", "statuses": "204", "body": "ok",
 			"headers": map[string]any{"X-A": "1"}, "tls": true, "service": nil,
@@ -55,13 +57,41 @@ func TestTaskConfig_everyKey_isRead(t *testing.T) {
 		Command: "local/web", Args: []string{"--port", "$DOZE_PORT"},
 		Listen: "http", Activation: "relay", PortEnv: "PORT",
 		FreezeAfter: 45 * time.Second, ParkAfter: time.Hour, OnDemand: true,
-		WakeTimeout: 5 * time.Second, Shield: []string{"/healthz"}, PidsLimit: 64,
+		WakeTimeout: 20 * time.Second, Shield: []string{"/healthz"}, PidsLimit: 64,
+		ParkSignal: "SIGINT", ParkTimeout: 12 * time.Second, Logs: LogConfig{3, 2},
 		Probe: healthgate.ProbeConfig{Kind: "http", Path: "/ready", Method: "HEAD", Host: "web",
 			Statuses: "204", Body: "ok", Header: map[string][]string{"X-A": {"1"}}, TLS: true,
 			Interval: 2 * time.Second, Timeout: 3 * time.Second, Rise: 2, Fall: 4},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestTaskConfig_emptyLogsBlock_meansWhatNomadsOwnDoes(t *testing.T) {
+	got, problems := readConfig(t, map[string]any{"command": "web", "logs": map[string]any{}})
+	if want := (LogConfig{MaxFiles: 10, MaxFileSize: 10}); len(problems) > 0 || got.Logs != want {
+		t.Errorf("got %+v, %v", got.Logs, problems)
+	}
+}
+
+func TestTaskConfig_parking_hasToEndTheAppInTime(t *testing.T) {
+	for _, c := range []struct{ keys, want string }{
+		{"park_signal=SIGSTOP", "SIGSTOP ends no process; use one that ends the app"},
+		{"park_signal=sigtstp", "SIGTSTP ends no process; use one that ends the app"},
+		{"park_timeout=90s", "1m30s is longer than wake_timeout, 1m0s, in which a connection"},
+		{"park_timeout=0s", `"0s" is too short`},
+	} {
+		key, value, _ := strings.Cut(c.keys, "=")
+		_, problems := readConfig(t, map[string]any{"command": "web", key: value})
+		if want := "config > " + key + ": " + c.want; len(problems) != 1 ||
+			!strings.HasPrefix(problems.Error(), want) {
+			t.Errorf("%s: got %v, want %q", c.keys, problems, want)
+		}
+	}
+	got, problems := readConfig(t, map[string]any{"command": "web", "wake_timeout": "2s"})
+	if len(problems) > 0 || got.ParkTimeout != 2*time.Second {
+		t.Errorf("parking may take %s, %v", got.ParkTimeout, problems)
 	}
 }
 
@@ -99,7 +129,8 @@ func TestTaskConfig_keysLeftOut_haveTheirDefaults(t *testing.T) {
 				got.FreezeAfter, got.ParkAfter, problems)
 		}
 		if got.WakeTimeout != time.Minute || got.PidsLimit != 4096 ||
-			got.Activation != "relay" || got.OnDemand {
+			got.Activation != "relay" || got.OnDemand || got.Logs != (LogConfig{}) ||
+			got.ParkSignal != "SIGTERM" || got.ParkTimeout != 5*time.Second {
 			t.Errorf("%s: the other defaults are wrong: %+v", name, got)
 		}
 	}
@@ -109,7 +140,8 @@ func TestTaskConfig_manyProblems_areAllReportedWithPathAndHint(t *testing.T) {
 	_, problems := readConfig(t, map[string]any{
 		"command": " ", "activation": "sokcet", "port_env": "9", "start": "lazy", "listen": "http",
 		"freeze_after": "1h", "park_after": "30m", "wake_timeout": "soon", "pids_limit": 0,
-		"shield": []string{"/ok", "healthz"},
+		"shield": []string{"/ok", "healthz"}, "park_signal": "SIGFOO", "park_timeout": "x",
+		"logs": map[string]any{"max_files": 0, "max_file_size": -1},
 		"probe": map[string]any{
 			"http": map[string]any{"path": "x", "interval": "-1s"},
 			"icmp": map[string]any{},
@@ -120,10 +152,14 @@ func TestTaskConfig_manyProblems_areAllReportedWithPathAndHint(t *testing.T) {
 		`config > start: is "lazy"; use "eager" or "on_demand"`,
 		`config > activation: is "sokcet"; use "relay" or "socket"`,
 		`config > wake_timeout: "soon" is no duration; write it as`,
+		`config > park_signal: there is no signal "SIGFOO"; use one that ends the app, as SIGHUP, `,
+		`config > park_timeout: "x" is no duration; write it as`,
 		"config > probe: there are 2: http, icmp; keep one",
 		`config > probe "http" > interval: "-1s" is too short; use at least`,
 		`config > probe "http" > path: "x" must begin with "/"`,
 		`config > probe: there is no probe "icmp"; there are http, tcp, grpc, exec`,
+		"config > logs > max_files: is 0; use at least 1, or leave it out for 10",
+		"config > logs > max_file_size: is -1; it is in MB: use 1 to 1048576, or leave it out",
 		"config > park_after: 30m0s is not longer than freeze_after, 1h0m0s; make it longer",
 		"config > pids_limit: is 0; use at least 1",
 		`config > port_env: "9" is no name of a variable; use letters`,
@@ -171,6 +207,8 @@ func FuzzTaskConfig_anyBytes_neverPanicsAndNeverContradictsItself(f *testing.F) 
 		{"command": "web", "listen": "http", "freeze_after": "30s", "park_after": nil},
 		{"command": 1, "probe": map[string]any{"http": map[string]any{"rise": "1e9"}}},
 		{"command": "x", "listen": "http", "shield": []string{"/"}, "activation": "socket"},
+		{"command": "x", "logs": map[string]any{"max_files": 1 << 40, "max_file_size": 1 << 50}},
+		{"command": "x", "park_signal": "9", "park_timeout": "1h"},
 	} {
 		f.Add(block(f, keys).Raw)
 	}
@@ -185,7 +223,8 @@ func FuzzTaskConfig_anyBytes_neverPanicsAndNeverContradictsItself(f *testing.F) 
 			return
 		}
 		sleeps := c.FreezeAfter > 0 || c.ParkAfter > 0 || c.OnDemand
-		if c.Command == "" || c.PidsLimit < 1 || sleeps && c.Listen == "" || c.WakeTimeout <= 0 ||
+		if c.ParkTimeout <= 0 || c.ParkTimeout > c.WakeTimeout || c.Logs.MaxFileSize<<20 < 0 ||
+			c.Command == "" || c.PidsLimit < 1 || sleeps && c.Listen == "" || c.WakeTimeout <= 0 ||
 			c.FreezeAfter > 0 && c.ParkAfter > 0 && c.ParkAfter <= c.FreezeAfter {
 			t.Errorf("%q is taken for good: %+v", data, c)
 		}

@@ -83,8 +83,8 @@ func (c *Client) Wait(ctx context.Context) (Exit, error) {
 	return e, err
 }
 
-// Stop ends the application: thawed, told by the signal ("" is Spec.StopSignal), killed
-// after timeout (0: Spec.StopTimeout, negative: at once) with everything that it started.
+// Stop ends the application: thawed, told by the signal ("" is SIGTERM), killed after
+// timeout (0: 5s, negative: at once) with everything that it started.
 // It returns when it is gone; nil when it was gone before, or there is no shepherd. It goes
 // on when ctx ends.
 func (c *Client) Stop(ctx context.Context, timeout time.Duration, signal string) error {

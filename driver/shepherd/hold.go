@@ -57,6 +57,15 @@ func (s *Spec) credential() (*syscall.Credential, error) {
 }
 
 func (t *task) openLogs(ctx context.Context) error {
+	if t.spec.Logs.on() {
+		tell := func(e Event) { t.journal.add(time.Now(), e) }
+		c, err := newLogCollector(t.spec.Logs, t.spawner.cred, tell, t.log)
+		if err != nil {
+			return err
+		}
+		t.files, t.logs = c, c.writers()
+		return nil
+	}
 	for i, path := range []string{t.spec.Stdout, t.spec.Stderr} {
 		var err error
 		if t.logs[i], err = openLog(ctx, path); err != nil {
@@ -67,6 +76,9 @@ func (t *task) openLogs(ctx context.Context) error {
 }
 
 func (t *task) closeLogs() error {
+	if t.files != nil {
+		return t.files.close()
+	}
 	return errors.Join(t.logs[0].Close(), t.logs[1].Close())
 }
 

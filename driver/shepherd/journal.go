@@ -66,7 +66,7 @@ func (e Event) repeats() (what string, every time.Duration) {
 	switch e.Kind {
 	case EventReady, EventFrozen, EventParked, EventStarted:
 		return string(e.Kind), sparse
-	case EventFailed:
+	case EventFailed, EventLog:
 		return e.Message, rare
 	}
 	return "", 0

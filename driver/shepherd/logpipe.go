@@ -78,3 +78,14 @@ func openForWriting(ctx context.Context, root *os.Root, name string) (*os.File, 
 		}
 	}
 }
+
+// makeBlock makes writes to the logs block, as applications expect. One that has changed
+// that has done so for the next process too.
+func makeBlock(logs [2]*os.File) error {
+	for _, f := range logs {
+		if err := syscall.SetNonblock(int(f.Fd()), false); err != nil {
+			return fmt.Errorf("cannot use log %q: %w", f.Name(), err)
+		}
+	}
+	return nil
+}

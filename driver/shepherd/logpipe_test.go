@@ -13,7 +13,7 @@ import (
 )
 
 // logDir is laid out as an allocation's: alloc/logs, the latter open to the task.
-func logDir(t *testing.T) string {
+func logDir(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "alloc", "logs")
 	if err := os.MkdirAll(dir, 0o777); err != nil {

@@ -192,7 +192,7 @@ func TestLaunch_badTask_saysWhatIsWrongAndLeavesNothing(t *testing.T) {
 		}, "exec format error"},
 		"port in use": {func(s *shepherd.Spec) { s.Listen = taken.Addr().String() },
 			"the port is in use"},
-		"unknown signal": {func(s *shepherd.Spec) { s.StopSignal = "SIGNOPE" }, `"SIGNOPE"`},
+		"unknown signal": {func(s *shepherd.Spec) { s.ParkSignal = "SIGNOPE" }, `"SIGNOPE"`},
 		"bad probe":      {func(s *shepherd.Spec) { s.Probe.Kind = "telepathy" }, "kind"},
 		"backwards": {func(s *shepherd.Spec) { s.FreezeAfter, s.ParkAfter = time.Hour, time.Minute },
 			"longer than freeze_after"},

@@ -34,6 +34,8 @@ type Spec struct {
 	// Stdout and Stderr are named pipes that exist already (or /dev/null, as ""). They are
 	// opened for writing, through no link, and kept open until Destroy.
 	Stdout, Stderr string
+	// Logs has the shepherd write the output to files itself instead; the zero value does not.
+	Logs LogFiles
 
 	Listen     string // host:port that wakes the task; "" means it never sleeps by itself
 	Activation Activation
@@ -42,10 +44,10 @@ type Spec struct {
 	FreezeAfter, ParkAfter time.Duration // idle for that long; 0: never
 	OnDemand               bool          // born parked
 	WakeTimeout            time.Duration // bounds a wake; 0: 60s
-	// StopSignal and StopTimeout end the application when it is parked: "" is SIGTERM, 0 is
+	// ParkSignal and ParkTimeout end the application when it is parked: "" is SIGTERM, 0 is
 	// 5s, after which it is killed.
-	StopSignal  string
-	StopTimeout time.Duration
+	ParkSignal  string
+	ParkTimeout time.Duration
 
 	// Probe says when the application is ready; the zero value probes by tcp. Kind exec
 	// runs inside the task. Dial is ignored.

@@ -76,6 +76,7 @@ const (
 	EventFrozen  EventKind = "frozen"
 	EventParked  EventKind = "parked"
 	EventFailed  EventKind = "failed" // a wake or a sleep
+	EventLog     EventKind = "log"    // could not be written, or can be again
 	EventOOM     EventKind = "oom"    // the kernel killed for lack of memory
 	EventExited  EventKind = "exited"
 )

@@ -30,7 +30,8 @@ type task struct {
 	spawner *spawner
 	cgroups *cgroup.Group
 	port    port
-	logs    [2]*os.File
+	logs    [2]*os.File   // what the application writes to
+	files   *logCollector // reads them; nil: somebody else does
 	journal *journal
 	log     *slog.Logger
 	loop    *idle.Loop
@@ -130,6 +131,9 @@ func (t *task) start() (*application, error) {
 		return nil, err
 	}
 	c, app, err := t.prepare()
+	if err == nil {
+		err = makeBlock(t.logs)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +187,9 @@ func (t *task) finish(e Exit) {
 	}
 	if err := t.spawner.killed(); err != nil {
 		t.log.Warn("cannot kill what the task has left behind", "err", err)
+	}
+	if t.files != nil {
+		t.files.drain()
 	}
 	kind := EventExited
 	if e.OOMKilled {

@@ -73,7 +73,7 @@ func (t *task) park(ctx context.Context, app *application, now idle.Depth) error
 	t.mu.Lock()
 	app.parking = true
 	t.mu.Unlock()
-	if err := t.end(ctx, app, ending{t.spec.StopSignal, t.spec.StopTimeout}); err != nil {
+	if err := t.end(ctx, app, ending{t.spec.ParkSignal, t.spec.ParkTimeout}); err != nil {
 		return err
 	}
 	t.change(func() { t.app, t.depth = nil, idle.Park })
@@ -136,12 +136,6 @@ func (t *task) stop(ctx context.Context, how ending) error {
 	case app == nil:
 		t.finish(Exit{At: time.Now()})
 		return nil
-	}
-	if how.signal == "" {
-		how.signal = t.spec.StopSignal
-	}
-	if how.timeout == 0 {
-		how.timeout = t.spec.StopTimeout
 	}
 	if err := t.end(ctx, app, how); err != nil {
 		return err

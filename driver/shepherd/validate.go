@@ -33,8 +33,10 @@ func (s *Spec) Validate() error {
 		bad(!strings.HasPrefix(path, "/") || strings.ContainsAny(path, "? \t\r\n"),
 			"shield: "+path+": must be a plain path that begins with /")
 	}
-	_, err := parseSignal(s.StopSignal, 0)
-	errs = append(errs, err, s.probe().Validate())
+	_, err := parseSignal(s.ParkSignal, 0)
+	errs = append(errs, err, s.probe().Validate(), s.Logs.validate())
+	bad(s.Logs.on() && (!discards(s.Stdout) || !discards(s.Stderr)),
+		"logs: the output goes to a pipe already")
 	return errors.Join(errs...)
 }
 
@@ -43,8 +45,8 @@ func (s Spec) withDefaults() Spec {
 	if s.WakeTimeout <= 0 {
 		s.WakeTimeout = defaultWakeTimeout
 	}
-	if s.StopTimeout <= 0 {
-		s.StopTimeout = defaultStopTimeout
+	if s.ParkTimeout <= 0 {
+		s.ParkTimeout = defaultStopTimeout
 	}
 	if s.Pressure == "" {
 		s.Pressure = "/proc/pressure/memory"

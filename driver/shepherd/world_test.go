@@ -91,7 +91,7 @@ func spec(t testing.TB, app string) shepherd.Spec {
 		Env:         []string{"PATH=/usr/bin:/bin"},
 		Listen:      "127.0.0.1:0",
 		WakeTimeout: 5 * time.Second,
-		StopTimeout: 2 * time.Second,
+		ParkTimeout: 2 * time.Second,
 		Probe:       healthgate.ProbeConfig{Kind: "tcp"},
 		Cgroup:      place(t),
 	}
