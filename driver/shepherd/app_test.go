@@ -74,6 +74,10 @@ func handler(l net.Listener) http.Handler {
 		os.Exit(code)
 	})
 	mux.HandleFunc("/close", func(http.ResponseWriter, *http.Request) { _ = l.Close() })
+	mux.HandleFunc("/count", func(w http.ResponseWriter, r *http.Request) {
+		n, err := io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, n, " bytes, ", err)
+	})
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(200 * time.Millisecond)
 		fmt.Fprint(w, "at last")

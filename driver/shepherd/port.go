@@ -15,6 +15,9 @@ type port interface {
 	give() (portGift, error)
 	awake() error
 	asleep() error
+	// keepOut has newcomers wait, unseen, until letIn: the application is about to end.
+	keepOut() error
+	letIn() error
 	// settle lets what the shepherd itself has begun with the application come to its end.
 	settle(ctx context.Context)
 	// activity is use that idle.Group.Acquire has not seen; see idle.GroupConfig.Activity.
@@ -46,6 +49,8 @@ func (noPort) asleep() error           { return nil }
 func (noPort) activity() (int64, time.Time, bool) {
 	return 0, time.Time{}, true
 }
+func (noPort) keepOut() error         { return nil }
+func (noPort) letIn() error           { return nil }
 func (noPort) settle(context.Context) {}
 func (noPort) busy() bool             { return false }
 func (noPort) open() int64            { return 0 }

@@ -73,6 +73,10 @@ func (p *relayPort) close()       { _ = p.listener.Close() } // twice at worst
 func (p *relayPort) awake() error           { return nil }
 func (p *relayPort) settle(context.Context) {}
 
+// Who comes while the application ends waits at the gate.
+func (p *relayPort) keepOut() error { return nil }
+func (p *relayPort) letIn() error   { return nil }
+
 // asleep has the connections that stayed open watched: their next byte wakes.
 func (p *relayPort) asleep() error {
 	p.mu.Lock()

@@ -61,7 +61,8 @@ func (t *task) freeze(ctx context.Context) error {
 	return t.port.asleep()
 }
 
-// park ends the application's process and keeps all else.
+// park ends the application's process and keeps all else. From the last look at who uses it
+// until it has ended nobody is let in, so that nobody ends with it.
 func (t *task) park(ctx context.Context, app *application, now idle.Depth) error {
 	if now == idle.Freeze && t.port.open() > 0 && !t.parkInUse.Load() {
 		return &idle.NotNowError{Reason: ErrInUse.Error(), After: t.spec.ParkAfter}
@@ -70,14 +71,25 @@ func (t *task) park(ctx context.Context, app *application, now idle.Depth) error
 		t.change(func() { t.depth = idle.Park })
 		return t.port.asleep()
 	}
-	t.mu.Lock()
-	app.parking = true
-	t.mu.Unlock()
-	if err := t.end(ctx, app, ending{t.spec.ParkSignal, t.spec.ParkTimeout}); err != nil {
+	if err := t.port.keepOut(); err != nil {
+		return err
+	}
+	err := t.endParked(ctx, app)
+	if err := errors.Join(err, t.port.letIn()); err != nil {
 		return err
 	}
 	t.change(func() { t.app, t.depth = nil, idle.Park })
 	return t.port.asleep()
+}
+
+func (t *task) endParked(ctx context.Context, app *application) error {
+	if t.port.busy() {
+		return &idle.NotNowError{Reason: "a connection came in", After: lookAgainAfter}
+	}
+	t.mu.Lock()
+	app.parking = true
+	t.mu.Unlock()
+	return t.end(ctx, app, ending{t.spec.ParkSignal, t.spec.ParkTimeout})
 }
 
 // ending is how an application is ended.
