@@ -178,7 +178,8 @@ func ignoreExit(err error) error {
 	return err
 }
 
-// appOOM serves until somebody connects, then uses up its memory.
+// appOOM serves until somebody connects, then uses up its memory; where nothing limits it,
+// not all of the machine's.
 func appOOM([]string) error {
 	l, err := appListen()
 	if err != nil {
@@ -187,7 +188,7 @@ func appOOM([]string) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/eat", func(http.ResponseWriter, *http.Request) {
 		var all [][]byte
-		for {
+		for len(all) < 512 {
 			block := make([]byte, 1<<20)
 			for i := range block {
 				block[i] = 1
