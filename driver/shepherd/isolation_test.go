@@ -104,11 +104,8 @@ func TestClient_orphans_areReaped(t *testing.T) {
 }
 
 func TestClient_forkBomb_isBoundedAndStops(t *testing.T) {
-	asRoot(t)
+	withController(t, "pids")
 	s := spec(t, "bomb")
-	if s.Cgroup.Legacy["pids"] == "" && s.Cgroup.Unified == "" {
-		t.Skip("NEEDS A PIDS CONTROLLER")
-	}
 	s.Cgroup.Limits.Pids = 60
 	c := launch(t, s)
 	wantIn(t, mustGet(t, c, "/"), "pid ")
@@ -125,16 +122,13 @@ func TestClient_forkBomb_isBoundedAndStops(t *testing.T) {
 }
 
 func TestClient_outOfMemory_isToldAsSuch(t *testing.T) {
-	asRoot(t)
+	withController(t, "memory")
 	s := spec(t, "oom")
-	if s.Cgroup.Legacy["memory"] == "" && s.Cgroup.Unified == "" {
-		t.Skip("NEEDS A MEMORY CONTROLLER")
-	}
 	s.Cgroup.Limits.MemoryBytes, s.Cgroup.Limits.SwapBytes = 64<<20, -1
 	c := launch(t, s)
 	awaitState(t, c, idle.Ready)
 	if _, err := get(t, c, "/eat"); err == nil {
-		t.Error("answered with its memory used up")
+		t.Fatal("answered with its memory used up")
 	}
 	e, err := c.Wait(t.Context())
 	if err != nil || !e.OOMKilled || e.Signal != int(syscall.SIGKILL) {
@@ -144,7 +138,7 @@ func TestClient_outOfMemory_isToldAsSuch(t *testing.T) {
 }
 
 func TestClient_stats_comeFromTheCgroup(t *testing.T) {
-	asRoot(t)
+	withController(t, "memory")
 	s := spec(t, "http")
 	s.Cgroup.Limits.MemoryBytes, s.Cgroup.Limits.CPUShares = 512<<20, 500
 	c := launch(t, s)
@@ -153,7 +147,7 @@ func TestClient_stats_comeFromTheCgroup(t *testing.T) {
 	if err != nil || stats.CPU.Total == 0 || stats.Pids == 0 {
 		t.Fatalf("%+v %v", stats, err)
 	}
-	if s.Cgroup.Legacy["memory"] != "" && (stats.Memory.Usage == 0 || stats.Memory.Limit != 512<<20) {
+	if stats.Memory.Usage == 0 || stats.Memory.Limit != 512<<20 {
 		t.Fatalf("%+v", stats.Memory)
 	}
 }
@@ -186,6 +180,7 @@ func TestLaunch_shepherdsCgroup_isNotTheTasks(t *testing.T) {
 // Everything goes with the shepherd, frozen or not: the kernel sees to it.
 func TestClient_shepherdKilled_childrenAreGone(t *testing.T) {
 	withFreezer(t)
+	withController(t, "pids")
 	for _, depth := range []idle.Depth{idle.Awake, idle.Freeze} {
 		t.Run(depth.String(), func(t *testing.T) {
 			s := spec(t, "bomb") // with children of its own

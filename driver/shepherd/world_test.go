@@ -44,6 +44,17 @@ func withFreezer(t testing.TB) {
 	}
 }
 
+// withController skips where nothing limits what a controller does: a task that takes all
+// it can get would take it from the machine.
+func withController(t testing.TB, controller string) {
+	t.Helper()
+	asRoot(t)
+	h, err := cgroup.Detect()
+	if err != nil || !h.Has(controller) {
+		t.Skipf("NEEDS THE CGROUP CONTROLLER %s: %v", controller, err)
+	}
+}
+
 // place names cgroups of this test's own, and has them removed.
 func place(t testing.TB) cgroup.Spec {
 	t.Helper()
