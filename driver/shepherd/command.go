@@ -15,7 +15,7 @@ import (
 func (s *Spec) find(command string) (string, error) {
 	switch {
 	case command == "":
-		return "", errors.New("cannot start: no command is given")
+		return "", errors.New("no command is given")
 	case filepath.IsAbs(command):
 		return command, executable(command)
 	case strings.Contains(command, "/"):
@@ -23,14 +23,21 @@ func (s *Spec) find(command string) (string, error) {
 		return path, executable(path)
 	}
 	dirs := append([]string{filepath.Join(s.Dir, "local"), s.Dir}, s.searchPath()...)
+	var fault error // of the first that is there
 	for _, dir := range dirs {
 		path := filepath.Join(dir, command)
-		if executable(path) == nil {
+		err := executable(path)
+		if err == nil {
 			return path, nil
 		}
+		if fault == nil && isThere(path) {
+			fault = err
+		}
 	}
-	return "", fmt.Errorf("cannot start: command %q is in none of %s",
-		command, strings.Join(dirs, ", "))
+	if fault != nil {
+		return "", fault
+	}
+	return "", fmt.Errorf("command %q is in none of %s", command, strings.Join(dirs, ", "))
 }
 
 // executable says what keeps path from being started.
@@ -38,11 +45,14 @@ func executable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("cannot start: there is no command %q", path)
+		return fmt.Errorf("there is no command %q", path)
 	case err != nil:
-		return fmt.Errorf("cannot start: %w", err)
-	case info.IsDir() || info.Mode()&0o111 == 0:
-		return fmt.Errorf("cannot start: command %q is not an executable file", path)
+		return fmt.Errorf("cannot look at command %q: %w", path, err)
+	case info.IsDir():
+		return fmt.Errorf("command %q is a directory", path)
+	case info.Mode()&0o111 == 0:
+		return fmt.Errorf("command %q is not executable (mode %#o); chmod +x makes it so",
+			path, info.Mode().Perm())
 	}
 	return nil
 }

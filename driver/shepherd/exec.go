@@ -87,7 +87,7 @@ func (t *task) startBeside(p execParams) (*stdio, *process, error) {
 	if app != nil {
 		port = app.port
 	}
-	child, err := t.spawner.start(command{
+	child, err := t.spawn(command{
 		path: path, argv: p.Argv, dir: t.spec.Dir, tty: p.TTY,
 		env: t.spec.environ(port, p.Env), files: d.theirs, owned: d.theirs,
 	})

@@ -65,7 +65,7 @@ func (t *task) probeByCommand(ctx context.Context, argv []string, addr string) (
 	if app != nil {
 		port = app.port
 	}
-	p, err := t.spawner.start(command{
+	p, err := t.spawn(command{
 		path: path, argv: argv, dir: t.spec.Dir,
 		env:   t.spec.environ(port, []string{"DOZE_PROBE_ADDR=" + addr}),
 		files: []*os.File{null, null, null},

@@ -182,7 +182,7 @@ func TestLaunch_badTask_saysWhatIsWrongAndLeavesNothing(t *testing.T) {
 	}{
 		"missing binary": {func(s *shepherd.Spec) { s.Command = "local/gone" }, "there is no command"},
 		"bare name":      {func(s *shepherd.Spec) { s.Command = "gone" }, `command "gone" is in none of`},
-		"directory":      {func(s *shepherd.Spec) { s.Command = "/usr" }, "not an executable file"},
+		"directory":      {func(s *shepherd.Spec) { s.Command = "/usr" }, `"/usr" is a directory`},
 		"no command":     {func(s *shepherd.Spec) { s.Command = "" }, "command: required"},
 		"not a program": {func(s *shepherd.Spec) {
 			s.Command = filepath.Join(s.Dir, "text")

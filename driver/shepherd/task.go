@@ -138,8 +138,8 @@ func (t *task) start() (*application, error) {
 		return nil, err
 	}
 	app.ooms = t.cgroups.OOMKills()
-	if app.process, err = t.spawner.start(c); err != nil {
-		return nil, fmt.Errorf("cannot start: %w", err)
+	if app.process, err = t.spawn(c); err != nil {
+		return nil, err
 	}
 	app.started = time.Now()
 	t.change(func() { t.app, t.depth = app, idle.Awake })
