@@ -184,6 +184,36 @@ func TestDriver_recover_worksFromDriverStateAloneAndAgain(t *testing.T) {
 	})
 }
 
+// A shepherd that was killed while no plugin looked is the task's failure, as one that is
+// killed before its eyes. An error would have Nomad start the task anew, whatever its restart
+// block says, and tell nobody why.
+func TestDriver_recoverAfterAShepherdsDeath_isTheTasksFailure(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		d.agent.StateDir = shortDir(t)
+		task, started := mustStart(t, d)
+		// what a shepherd that was killed leaves
+		if err := os.Mkdir(d.dirOf(task.ID), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		flock.only().die()
+		next := newDriver(t, flock)
+		defer shutdown(t, next)
+		if err := next.Recover(t.Context(), drivers.Handle{State: started.State}); err != nil {
+			t.Fatal(err)
+		}
+		exit, err := next.Wait(t.Context(), task.ID)
+		if err != nil || exit.Code == 0 || !strings.Contains(exit.Message, "shepherd has ended") {
+			t.Errorf("got %+v, %v", exit, err)
+		}
+		if len(flock.swept) != 1 {
+			t.Errorf("swept %v", flock.swept)
+		}
+		if err := next.Destroy(t.Context(), task.ID, true); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestDriver_recoverWhatIsGone_isAnError(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
 		_, started := mustStart(t, d)

@@ -54,6 +54,15 @@ func (f *fakeFlock) Connect(_ context.Context, dir string) (Shepherd, error) {
 	return nil, shepherd.ErrGone
 }
 
+func (f *fakeFlock) At(dir string) Shepherd {
+	if dog, err := f.Connect(context.Background(), dir); err == nil {
+		return dog
+	}
+	gone := make(chan struct{})
+	close(gone)
+	return &fakeShepherd{gone: gone}
+}
+
 func (f *fakeFlock) Sweep(dir string, _ cgroup.Spec) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -17,6 +17,8 @@ type Flock interface {
 	Launch(ctx context.Context, dir string, spec shepherd.Spec) (Shepherd, error)
 	// Connect finds the shepherd of a directory; shepherd.ErrGone: there is none.
 	Connect(ctx context.Context, dir string) (Shepherd, error)
+	// At is the shepherd of a directory, whether it still is there or not.
+	At(dir string) Shepherd
 	// Sweep ends and removes what a shepherd that is gone has left.
 	Sweep(dir string, groups cgroup.Spec) error
 }
@@ -46,6 +48,8 @@ func (shepherds) Launch(ctx context.Context, dir string, spec shepherd.Spec) (Sh
 func (shepherds) Connect(ctx context.Context, dir string) (Shepherd, error) {
 	return shepherd.Connect(ctx, dir)
 }
+
+func (shepherds) At(dir string) Shepherd { return shepherd.At(dir) }
 
 func (shepherds) Sweep(dir string, groups cgroup.Spec) error {
 	return shepherd.Sweep(dir, groups)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -33,6 +34,13 @@ type handleState struct {
 // groups are the task's cgroups.
 func (s handleState) groups() cgroup.Spec {
 	return cgroup.Spec{Unified: s.Unified, Legacy: s.Legacy}
+}
+
+// isLeft reports whether the shepherd's directory still is there: its removal is a shepherd's
+// last deed.
+func (s handleState) isLeft() bool {
+	_, err := os.Lstat(s.Dir)
+	return err == nil
 }
 
 // encode returns the state as Nomad keeps it.

@@ -19,9 +19,10 @@ func (d *Driver) Recover(ctx context.Context, h drivers.Handle) error {
 		return nil
 	}
 	dog, err := d.flock.Connect(ctx, state.Dir)
-	if errors.Is(err, shepherd.ErrGone) {
-		// Nomad will start the task anew: no part of it may be left.
-		err = errors.Join(err, d.sweep(state))
+	if errors.Is(err, shepherd.ErrGone) && state.isLeft() {
+		// It was killed while nobody looked: an end, which Wait tells, as any other. After
+		// a boot, which empties the directory, Nomad starts the task anew.
+		dog, err = d.flock.At(state.Dir), nil
 	}
 	if err != nil {
 		return fmt.Errorf("cannot find task %q again: %w", state.TaskID, err)

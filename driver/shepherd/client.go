@@ -33,12 +33,16 @@ type Client struct {
 
 // Connect finds the shepherd that dir belongs to, or returns ErrGone.
 func Connect(ctx context.Context, dir string) (*Client, error) {
-	c := &Client{dir: dir}
+	c := At(dir)
 	if _, err := c.Status(ctx); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
+
+// At is a client of the shepherd that dir belongs to; whether there is one shows when it is
+// asked.
+func At(dir string) *Client { return &Client{dir: dir} }
 
 func (c *Client) socket() string { return filepath.Join(c.dir, socketName) }
 
