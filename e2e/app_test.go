@@ -32,19 +32,28 @@ func runApp(name string) {
 	if delay, err := time.ParseDuration(os.Getenv("E2E_DELAY")); err == nil {
 		time.Sleep(delay)
 	}
-	listener, err := net.Listen("tcp", os.Getenv("NOMAD_ADDR_http"))
+	listener, err := listen()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	opened := time.Now()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		signals := make(chan os.Signal, 1)
-		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 		<-signals
 		os.Exit(0)
 	}()
 	apps[name](listener, opened)
+}
+
+// listen opens the port that Nomad says, or takes the socket that the application is given
+// as systemd gives one: descriptor 3.
+func listen() (net.Listener, error) {
+	if os.Getenv("LISTEN_PID") == strconv.Itoa(os.Getpid()) {
+		return net.FileListener(os.NewFile(3, "listener"))
+	}
+	return net.Listen("tcp", os.Getenv("NOMAD_ADDR_http"))
 }
 
 // serveWeb answers "/" with its allocation's ID and, in X-Opened, when its port opened.

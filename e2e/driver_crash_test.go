@@ -3,147 +3,56 @@
 package e2e
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"syscall"
 	"testing"
-	"time"
-
-	nomad "github.com/hashicorp/nomad/api"
 )
 
-// bystander is a task that has to live through a crash of whatever is above it.
-type bystander struct {
-	job   string
-	depth depth
-	conn  *client // a client that stays connected; of a parked task it comes in the crash; or nil
-	addr  string
-	life  string // of its process; "" for one that is parked
-	alloc *nomad.Allocation
-}
-
 // The agent's SIGTERM and SIGKILL and the plugin's SIGKILL: nothing restarts, tasks sleep
-// on as they slept, connections live on, and exit codes arrive.
+// on as they slept, connections live on, sleeping tasks wake while nobody is there but their
+// shepherd, and the ends of tasks are told afterwards.
 func TestDriver_agentOrPluginDies_tasksDoNot(t *testing.T) {
+	t.Parallel()
 	d := startDriven(t)
 	tasks := d.bystanders()
 	for _, crash := range []struct {
-		name, exits string
-		do          func(meanwhile func())
+		name string
+		do   func(meanwhile func())
 	}{
-		{"agent SIGTERM", "exits-term", d.crashAgent(syscall.SIGTERM)},
-		{"agent SIGKILL", "exits-kill", d.crashAgent(syscall.SIGKILL)},
-		{"plugin SIGKILL", "exits-plugin", d.crashPlugin},
+		{"agent SIGTERM", d.crashAgent(syscall.SIGTERM)},
+		{"agent SIGKILL", d.crashAgent(syscall.SIGKILL)},
+		{"plugin SIGKILL", d.crashPlugin},
 	} {
-		t.Run(crash.name, func(t *testing.T) {
-			for i := range tasks {
-				d.bring(&tasks[i])
-			}
-			d.run(drivenJob{id: crash.exits, config: map[string]any{"listen": "http"}})
-			d.mustGet(crash.exits, "/exit?code=9&after=300ms")
-			crash.do(func() { d.visit(tasks) })
-			for _, b := range tasks {
-				d.checkUnhurt(b)
-			}
-			d.awaitEvent(crash.exits, "Exit Code: 9")
-			for i := range tasks {
-				d.checkUsable(&tasks[i])
-			}
+		t.Run(crash.name, func(t *testing.T) { d.in(t).survive(tasks, crash.do) })
+	}
+}
+
+// survive brings about one crash and looks what has become of everything.
+func (d *driven) survive(tasks []*bystander, crash func(meanwhile func())) {
+	for _, b := range tasks {
+		d.bring(b)
+	}
+	ends := d.endings()
+	crash(func() {
+		for _, b := range tasks {
+			d.visit(b)
+		}
+		for _, e := range ends {
+			e.do(d.t, e)
+		}
+	})
+	for _, b := range tasks {
+		d.checkUnhurt(b)
+	}
+	for _, e := range ends {
+		d.awaitEvent(e.job, e.want)
+		d.await("every process of "+e.job+" to end", func() error {
+			return noneOf(processesOf(d.t, e.alloc))
 		})
 	}
-}
-
-// bystanders are a task of each depth, with a client and without.
-func (d *driven) bystanders() []bystander {
-	d.t.Helper()
-	var all []bystander
-	for _, depth := range []depth{awake, frozen, parked} {
-		for _, connected := range []bool{true, false} {
-			b := bystander{depth: depth, job: fmt.Sprintf("%s-%t", depth, connected)}
-			d.register(drivenJob{id: b.job,
-				config: map[string]any{"listen": "http", "freeze_after": ""}})
-			if connected {
-				b.conn = &client{}
-			}
-			all = append(all, b)
-		}
+	for _, b := range tasks {
+		d.checkUsable(b)
 	}
-	return all
-}
-
-// bring gets a task awake, its client connected, and then to its depth.
-func (d *driven) bring(b *bystander) {
-	d.t.Helper()
-	d.awaitRunning(b.job)
-	b.life, _ = d.whoAnswers(b.job)
-	b.alloc = d.alloc(b.job)
-	b.addr = d.addr(b.job)
-	switch b.depth {
-	case frozen:
-		b.dial(d.t)
-		d.sleep(b.job, "SIGSTOP", frozen)
-	case parked:
-		d.sleep(b.job, "SIGTSTP", parked)
-		b.life = ""
-	default:
-		b.dial(d.t)
-	}
-}
-
-// dial connects the task's client, if it is to have one.
-func (b *bystander) dial(t testing.TB) {
-	t.Helper()
-	if b.conn != nil {
-		fail(t, b.conn.dial(b.addr))
-	}
-}
-
-// visit wakes those that are parked and are to have a client, while nobody but their
-// shepherd is there.
-func (d *driven) visit(tasks []bystander) {
-	for i := range tasks {
-		if b := &tasks[i]; b.depth == parked && b.conn != nil {
-			b.dial(d.t)
-		}
-	}
-}
-
-// checkUnhurt looks whether a task is as it was.
-func (d *driven) checkUnhurt(b bystander) {
-	d.t.Helper()
-	want := b.depth
-	if want == parked && b.conn != nil {
-		want = awake // by its visitor
-	}
-	if got := d.depth(b.job); got != want {
-		d.t.Errorf("%s is %s now", b.job, got)
-	}
-	before, now := b.alloc.TaskStates["app"], d.task(b.job)
-	if now.State != "running" || now.Restarts != 0 || !now.StartedAt.Equal(before.StartedAt) {
-		d.t.Errorf("%s was restarted: %s", b.job, eventsOf(now))
-	}
-	if id := d.alloc(b.job).ID; id != b.alloc.ID {
-		d.t.Errorf("%s has allocation %s now, not %s", b.job, id, b.alloc.ID)
-	}
-}
-
-// checkUsable looks whether a task's client still is connected, and whether new ones reach
-// the same process.
-func (d *driven) checkUsable(b *bystander) {
-	d.t.Helper()
-	if b.conn != nil {
-		if _, err := b.conn.get(); err != nil {
-			d.t.Errorf("%s: the connection from before: %v", b.job, err)
-		}
-		b.conn.close()
-	}
-	if now, _ := d.whoAnswers(b.job); b.life != "" && now != b.life {
-		d.t.Errorf("%s is the process from %s now, not %s", b.job, now, b.life)
-	}
-	d.signal(b.job, "SIGCONT") // the driver knows the task
 }
 
 // crashAgent ends the agent, and starts it again.
@@ -152,7 +61,6 @@ func (d *driven) crashAgent(sig syscall.Signal) func(meanwhile func()) {
 		d.t.Helper()
 		fail(d.t, d.agent.End(sig))
 		meanwhile()
-		time.Sleep(500 * time.Millisecond) // an exit comes while there is no agent
 		fail(d.t, d.agent.Launch())
 		d.awaitDriver()
 	}
@@ -168,41 +76,60 @@ func (d *driven) crashPlugin(meanwhile func()) {
 		if err := syscall.Kill(before, 0); err == nil {
 			return fmt.Errorf("process %d still is there", before)
 		}
-		return d.client.Allocations().Signal(d.alloc("awake-true"), d.query(), "app", "SIGCONT")
+		return d.client.Allocations().Signal(d.alloc("relay-awake-alone"), d.query(), "app",
+			"SIGCONT")
 	})
 }
 
-// client is one HTTP connection.
-type client struct {
-	conn net.Conn
-	read *bufio.Reader
+// ending is a task that ends while nobody but its shepherd is there.
+type ending struct {
+	job   string
+	depth depth // before its end
+	do    func(testing.TB, ending)
+	want  string // in an event
+	// for the time when nobody can be asked
+	addr, alloc string
 }
 
-func (c *client) dial(addr string) error {
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		return err
+// endings are one of each kind, at their depth.
+func (d *driven) endings() []ending {
+	d.t.Helper()
+	const lost = "the task's shepherd has ended"
+	all := []ending{
+		{job: "exits-0", depth: awake, do: asked("/exit?code=0"), want: "Exit Code: 0"},
+		{job: "exits-7", depth: awake, do: asked("/exit?code=7"), want: "Exit Code: 7"},
+		{job: "killed", depth: awake, do: killed, want: "Exit Code: 137, Signal: 9"},
+		{job: "killed-frozen", depth: frozen, do: killed, want: "Exit Code: 137, Signal: 9"},
+		{job: "eats", depth: awake, do: asked("/eat"), want: "OOM Killed"},
+		{job: "lost", depth: awake, do: shepherdKilled, want: lost},
+		{job: "lost-frozen", depth: frozen, do: shepherdKilled, want: lost},
 	}
-	c.conn, c.read = conn, bufio.NewReader(conn)
-	_, err = c.get()
-	return err
+	for _, e := range all {
+		d.register(drivenJob{id: e.job, config: map[string]any{"listen": "http", "freeze_after": ""}})
+	}
+	for i := range all {
+		e := &all[i]
+		d.whoAnswers(e.job)
+		if e.depth == frozen {
+			d.sleep(e.job, "SIGSTOP", frozen)
+		}
+		e.addr, e.alloc = d.addr(e.job), d.alloc(e.job).ID
+	}
+	return all
 }
 
-// get asks for / over the connection.
-func (c *client) get() (string, error) {
-	if err := c.conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		return "", err
+// asked ends a task by a request.
+func asked(path string) func(testing.TB, ending) {
+	return func(_ testing.TB, e ending) {
+		_, _ = get(e.addr, path) // the app may die of it before it has answered
 	}
-	if _, err := io.WriteString(c.conn, "GET / HTTP/1.1\r\nHost: app\r\n\r\n"); err != nil {
-		return "", err
-	}
-	resp, err := http.ReadResponse(c.read, nil)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	return string(body), err
 }
 
-func (c *client) close() { _ = c.conn.Close() } // an error means that it is closed
+// killed ends a task's process.
+func killed(t testing.TB, e ending) {
+	fail(t, syscall.Kill(processesOf(t, e.alloc)[0], syscall.SIGKILL))
+}
+
+func shepherdKilled(t testing.TB, e ending) {
+	fail(t, syscall.Kill(shepherdOf(t, processesOf(t, e.alloc)[0]), syscall.SIGKILL))
+}

@@ -14,6 +14,9 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 )
 
+// killTimeout is how long every task gets to end by itself.
+const killTimeout = 2 * time.Second
+
 // drivenJob is a job of one task "app" under the driver, which is not restarted.
 type drivenJob struct {
 	id       string
@@ -24,11 +27,27 @@ type drivenJob struct {
 	memoryMB int
 	port     int  // static; 0: Nomad's choice
 	noLogs   bool // Nomad does not collect them
+	edit     func(*nomad.Job)
 }
 
 // register submits the job; it is purged when the test ends.
 func (d *driven) register(j drivenJob) {
 	d.t.Helper()
+	d.submit(j)
+	d.t.Cleanup(func() {
+		// An error means that the test has purged it itself.
+		_, _, _ = d.client.Jobs().Deregister(j.id, true, d.write())
+	})
+}
+
+// submit submits the job, at first or again.
+func (d *driven) submit(j drivenJob) {
+	d.t.Helper()
+	_, _, err := d.client.Jobs().Register(d.job(j), d.write())
+	fail(d.t, err)
+}
+
+func (d *driven) job(j drivenJob) *nomad.Job {
 	group := nomad.NewTaskGroup("web", 1)
 	network := &nomad.NetworkResource{DynamicPorts: []nomad.Port{{Label: "http"}}}
 	if j.port != 0 {
@@ -47,18 +66,16 @@ func (d *driven) register(j drivenJob) {
 	if j.noLogs {
 		task.LogConfig = &nomad.LogConfig{Disabled: new(true)}
 	}
-	task.KillTimeout = new(2 * time.Second)
+	task.KillTimeout = new(killTimeout)
 	task.Resources = &nomad.Resources{CPU: new(20), MemoryMB: new(max(j.memoryMB, 64))}
 	group.AddTask(task)
 	job := nomad.NewServiceJob(j.id, j.id, "global", 50)
 	job.Update = &nomad.UpdateStrategy{MaxParallel: new(0)}
 	job.AddTaskGroup(group)
-	_, _, err := d.client.Jobs().Register(job, d.write())
-	fail(d.t, err)
-	d.t.Cleanup(func() {
-		// An error means that the test has purged it itself.
-		_, _, _ = d.client.Jobs().Deregister(j.id, true, d.write())
-	})
+	if j.edit != nil {
+		j.edit(job)
+	}
+	return job
 }
 
 func orElse(got, otherwise string) string {

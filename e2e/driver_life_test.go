@@ -26,8 +26,10 @@ func testLife(t *testing.T, d *driven) {
 		{"signal", (*driven).testSignal},
 		{"stats", (*driven).testStats},
 		{"restart", (*driven).testRestart},
+		{"restart block", (*driven).testRestartBlock},
 		{"stop", (*driven).testStop},
 		{"exit code", func(d *driven) {
+			d.bringTo("life", awake)
 			d.mustGet("life", "/exit?code=7&after=50ms")
 			d.awaitEvent("life", "Exit Code: 7")
 		}},
@@ -49,40 +51,22 @@ func (d *driven) testLogs() {
 }
 
 func (d *driven) testSignal() {
+	d.bringTo("life", awake)
 	d.signal("life", "SIGUSR1")
 	d.awaitLog("life", "told SIGUSR1")
-	err := d.client.Allocations().Signal(d.alloc("life"), d.query(), "app", "SIGFOO")
-	if err == nil || !strings.Contains(err.Error(), `cannot send signal "SIGFOO"`) {
-		d.t.Errorf("an unknown signal: %v", err)
-	}
-}
-
-func (d *driven) testRestart() {
-	before, _ := d.whoAnswers("life")
-	alloc := d.alloc("life")
-	fail(d.t, d.client.Allocations().Restart(alloc, "app", d.query()))
-	d.await("another process", func() error {
-		if now, _ := d.whoAnswers("life"); now == before {
-			return fmt.Errorf("the process from %s still answers", now)
+	for _, refused := range []struct {
+		depth        depth
+		signal, want string
+	}{
+		{awake, "SIGFOO", `cannot send signal "SIGFOO"`},
+		{parked, "SIGUSR1", "the task is parked: it has no process"},
+	} {
+		d.bringTo("life", refused.depth)
+		err := d.client.Allocations().Signal(d.alloc("life"), d.query(), "app", refused.signal)
+		if err == nil || !strings.Contains(err.Error(), refused.want) {
+			d.t.Errorf("%s to a task that is %s: %v", refused.signal, refused.depth, err)
 		}
-		return nil
-	})
-	if now := d.alloc("life"); now.ID != alloc.ID {
-		d.t.Errorf("the allocation is %s, not %s", now.ID, alloc.ID)
 	}
-	d.mustGet("life", "/log?line=after-restart")
-	d.awaitLog("life", "after-restart")
-}
-
-// testStop: a task that ignores SIGTERM ends too.
-func (d *driven) testStop() {
-	d.run(drivenJob{id: "stop", config: map[string]any{"listen": "http"},
-		env: map[string]string{"E2E_STUBBORN": "1"}})
-	alloc := d.alloc("stop")
-	_, _, err := d.client.Jobs().Deregister("stop", false, d.write())
-	fail(d.t, err)
-	d.awaitEvent("stop", "Task successfully killed")
-	d.await("every process to end", func() error { return noneOf(processesOf(d.t, alloc.ID)) })
 }
 
 func noneOf(pids []int) error {
@@ -92,16 +76,21 @@ func noneOf(pids []int) error {
 	return nil
 }
 
+// testExec: a command runs in a task at whatever depth, with a terminal and without.
 func (d *driven) testExec() {
-	for _, tty := range []bool{false, true} {
-		var out, errs bytes.Buffer
-		ctx, cancel := context.WithTimeout(d.t.Context(), 20*time.Second)
-		defer cancel()
-		command := []string{"/bin/sh", "-c", "read a; echo got $a $NOMAD_TASK_NAME; exit 3"}
-		code, err := d.client.Allocations().Exec(ctx, d.alloc("life"), "app", tty, command,
-			strings.NewReader("word\n"), &out, &errs, nil, d.query())
-		if err != nil || code != 3 || !strings.Contains(out.String(), "got word app") {
-			d.t.Errorf("tty %t: exit code %d, %v: %q %q", tty, code, err, out.String(), errs.String())
+	for _, depth := range []depth{awake, frozen, parked} {
+		for _, tty := range []bool{false, true} {
+			d.bringTo("life", depth)
+			var out, errs bytes.Buffer
+			ctx, cancel := context.WithTimeout(d.t.Context(), 20*time.Second)
+			defer cancel()
+			command := []string{"/bin/sh", "-c", "read a; echo got $a $NOMAD_TASK_NAME; exit 3"}
+			code, err := d.client.Allocations().Exec(ctx, d.alloc("life"), "app", tty, command,
+				strings.NewReader("word\n"), &out, &errs, nil, d.query())
+			if err != nil || code != 3 || !strings.Contains(out.String(), "got word app") {
+				d.t.Errorf("%s, tty %t: exit code %d, %v: %q %q",
+					depth, tty, code, err, out.String(), errs.String())
+			}
 		}
 	}
 }
@@ -121,10 +110,13 @@ func (d *driven) testStats() {
 }
 
 // get asks the job's task; it fails as requests do.
-func (d *driven) get(job, path string) (string, error) {
+func (d *driven) get(job, path string) (string, error) { return get(d.addr(job), path) }
+
+// get asks whoever listens at an address.
+func get(addr, path string) (string, error) {
 	client := &http.Client{Timeout: 10 * time.Second,
 		Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get("http://" + d.addr(job) + path)
+	resp, err := client.Get("http://" + addr + path)
 	if err != nil {
 		return "", err
 	}

@@ -100,12 +100,18 @@ const (
 
 func (d *driven) depth(job string) depth {
 	d.t.Helper()
-	pids := processesOf(d.t, d.alloc(job).ID)
+	return depthOf(d.t, d.alloc(job).ID)
+}
+
+// depthOf is the depth of an allocation's task; it asks nobody but the kernel.
+func depthOf(t testing.TB, allocID string) depth {
+	t.Helper()
+	pids := processesOf(t, allocID)
 	if len(pids) == 0 {
 		return parked
 	}
 	for _, pid := range pids {
-		if isFrozen(d.t, pid) {
+		if isFrozen(t, pid) {
 			return frozen
 		}
 	}
@@ -113,16 +119,33 @@ func (d *driven) depth(job string) depth {
 }
 
 // sleep puts a task to sleep by a signal. What is left of an earlier connection, its end, may
-// wake it once more.
+// wake it once more, or keep one in use that holds its socket itself.
 func (d *driven) sleep(job, signal string, want depth) {
 	d.t.Helper()
 	d.await(fmt.Sprintf("%s to be %s", job, want), func() error {
-		d.signal(job, signal)
+		err := d.client.Allocations().Signal(d.alloc(job), d.query(), "app", signal)
+		if err != nil {
+			return err
+		}
 		if got := d.depth(job); got != want {
 			return fmt.Errorf("after %s it is %s", signal, got)
 		}
 		return nil
 	})
+}
+
+// bringTo wakes a task, and puts it to sleep where it is to be asleep.
+func (d *driven) bringTo(job string, depth depth) {
+	d.t.Helper()
+	switch depth {
+	case awake:
+		d.whoAnswers(job)
+	case frozen:
+		d.whoAnswers(job) // what is parked is not frozen
+		d.sleep(job, "SIGSTOP", frozen)
+	case parked:
+		d.sleep(job, "SIGTSTP", parked)
+	}
 }
 
 func (d *driven) awaitDepth(job string, want depth) {
