@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"syscall"
 
 	"doze/driver/shepherd/cgroup"
@@ -28,6 +29,9 @@ const (
 type readyNote struct {
 	Error string `json:"error"` // "": the task is held
 }
+
+// gcPercent keeps a shepherd small, once it has begun.
+const gcPercent = 25
 
 // Main is a shepherd's whole life; it does not return before that is over, and returns the
 // process's exit status. cmd/doze calls it first thing where os.Args[1] is "shepherd".
@@ -49,7 +53,9 @@ func Main() int {
 		_ = tell(ready, err) // who is gone is not told
 		return 1
 	}
-	if err = tell(ready, nil); err == nil { // else nobody will ever know of it
+	err = tell(ready, nil)
+	debug.SetGCPercent(gcPercent)
+	if err == nil { // else nobody will ever know of it
 		err = s.run(ctx)
 	}
 	if err := errors.Join(err, s.remove()); err != nil {
