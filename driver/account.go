@@ -1,24 +1,57 @@
 package driver
 
 import (
-	"errors"
 	"fmt"
 	"os/user"
+	"strings"
 )
 
-// account is who a task runs as: the job's user or else the agent's default.
-func account(name string, cfg AgentConfig) (*user.User, error) {
-	name = word(name, cfg.User)
+// account is who a task runs as.
+type account struct {
+	*user.User
+	group string // the id of the group that the job names; "": the user's own groups
+}
+
+// ids are the account as a shepherd takes it.
+func (a account) ids() string {
+	if a.group == "" {
+		return a.Uid
+	}
+	return a.Uid + ":" + a.group
+}
+
+// accountOf is the job's user, "name" or "name:group" by names or numbers, or else the
+// agent's default.
+func accountOf(task string, cfg AgentConfig) (account, error) {
+	name, group, _ := strings.Cut(word(task, cfg.User), ":")
+	a, err := readAccount(name, group)
+	if err != nil {
+		return account{}, fmt.Errorf("cannot run the task as user %q: %w", word(task, cfg.User), err)
+	}
+	if !cfg.AllowRoot && (a.Uid == "0" || a.group == "0") {
+		return account{}, fmt.Errorf("cannot run the task as user %q, which is root's; leave user "+
+			`out, or set allow_root = true in the agent's plugin "doze" block`, word(task, cfg.User))
+	}
+	return a, nil
+}
+
+func readAccount(name, group string) (account, error) {
 	as, err := user.Lookup(name)
-	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
+	if err != nil {
 		as, err = user.LookupId(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot run the task as user %q: %w", name, err)
+		return account{}, fmt.Errorf("this node has no user %q", name)
 	}
-	if as.Uid == "0" && !cfg.AllowRoot {
-		return nil, fmt.Errorf("cannot run the task as user %q, who is root; leave user out, or "+
-			`set allow_root = true in the agent's plugin "doze" block`, name)
+	if group == "" {
+		return account{User: as}, nil
 	}
-	return as, nil
+	in, err := user.LookupGroup(group)
+	if err != nil {
+		in, err = user.LookupGroupId(group)
+	}
+	if err != nil {
+		return account{}, fmt.Errorf("this node has no group %q", group)
+	}
+	return account{User: as, group: in.Gid}, nil
 }

@@ -146,19 +146,3 @@ func TestAgentConfig_onlyChecked_touchesNothing(t *testing.T) {
 		t.Errorf("the state directory: %v, %v", st, err)
 	}
 }
-
-func TestAccount_root_needsTheAgentsLeave(t *testing.T) {
-	cfg := AgentConfig{User: "nobody"}
-	for _, name := range []string{"root", "0"} {
-		if _, err := account(name, cfg); err == nil || !strings.Contains(err.Error(), "allow_root") {
-			t.Errorf("%s: got error %v", name, err)
-		}
-	}
-	cfg.AllowRoot = true
-	if as, err := account("root", cfg); err != nil || as.Uid != "0" {
-		t.Errorf("with allow_root: %v, %v", as, err)
-	}
-	if _, err := account("no-such-user", cfg); err == nil {
-		t.Error("a user who is none was found")
-	}
-}

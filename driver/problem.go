@@ -43,5 +43,10 @@ func (ps Problems) err() error {
 
 // add records a problem of a key of the config block.
 func (ps *Problems) add(key, hint, format string, args ...any) {
-	*ps = append(*ps, Problem{"config > " + key, fmt.Sprintf(format, args...), hint})
+	ps.addAt("config > "+key, hint, format, args...)
+}
+
+// addAt records a problem of what is written anywhere in the job.
+func (ps *Problems) addAt(path, hint, format string, args ...any) {
+	*ps = append(*ps, Problem{path, fmt.Sprintf(format, args...), hint})
 }

@@ -98,10 +98,12 @@ func (d *Driver) spec(task drivers.TaskConfig, cfg AgentConfig) (shepherd.Spec, 
 	c, problems := raw.read()
 	listen := listenAddr(c.Listen, task, &problems)
 	logs := c.Logs.files(task, &problems)
+	resolver := resolverOf(task, machineResolver, &problems)
+	checkHanded(task, &problems)
 	if err := problems.err(); err != nil {
 		return shepherd.Spec{}, err
 	}
-	as, err := account(task.User, cfg)
+	as, err := accountOf(task.User, cfg)
 	if err != nil {
 		return shepherd.Spec{}, err
 	}
@@ -110,9 +112,9 @@ func (d *Driver) spec(task drivers.TaskConfig, cfg AgentConfig) (shepherd.Spec, 
 	}
 	s := c.spec()
 	s.TaskID, s.Listen = task.ID, listen
-	s.Env, s.Dir, s.User = withPort(environ(task, as)), task.TaskDir(), as.Uid
+	s.Env, s.Dir, s.User = withPort(environ(task, as.User)), task.TaskDir(), as.ids()
 	s.Stdout, s.Stderr, s.Logs = task.StdoutPath, task.StderrPath, logs
-	s.Cgroup, s.NetNS = here().cgroupsOf(task), namespaceOf(task)
+	s.Cgroup, s.NetNS, s.Resolver = here().cgroupsOf(task), namespaceOf(task), resolver
 	s.Cgroup.Limits.Pids = int64(c.PidsLimit)
 	return s, nil
 }

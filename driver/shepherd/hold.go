@@ -29,6 +29,9 @@ func newTask(ctx context.Context, spec Spec, log *slog.Logger) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := spec.mountResolver(); err != nil {
+		return nil, err
+	}
 	t := &task{
 		spec:    spec,
 		cgroups: cgroup.Open(spec.Cgroup),

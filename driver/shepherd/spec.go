@@ -58,6 +58,8 @@ type Spec struct {
 
 	Cgroup cgroup.Spec
 	NetNS  string // path of the network namespace to live in; "" the one of Launch's caller
+	// Resolver is the text of the /etc/resolv.conf that the task sees; "": the machine's.
+	Resolver string
 	// Pressure is the PSI file that is watched while the task is frozen; "" means
 	// /proc/pressure/memory. Where there is none nothing is watched.
 	Pressure string
