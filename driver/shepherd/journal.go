@@ -66,6 +66,8 @@ func (e Event) repeats() (what string, every time.Duration) {
 	switch e.Kind {
 	case EventReady, EventFrozen, EventParked, EventStarted:
 		return string(e.Kind), sparse
+	case EventUnheard:
+		return e.Message, sparse
 	case EventFailed, EventLog:
 		return e.Message, rare
 	}

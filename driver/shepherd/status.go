@@ -75,8 +75,9 @@ const (
 	EventReady   EventKind = "ready"   // passed its probe after a wake
 	EventFrozen  EventKind = "frozen"
 	EventParked  EventKind = "parked"
-	EventFailed  EventKind = "failed" // a wake or a sleep
-	EventLog     EventKind = "log"    // could not be written, or can be again
-	EventOOM     EventKind = "oom"    // the kernel killed for lack of memory
+	EventFailed  EventKind = "failed"  // a wake or a sleep
+	EventUnheard EventKind = "unheard" // a signal to a parked task
+	EventLog     EventKind = "log"     // could not be written, or can be again
+	EventOOM     EventKind = "oom"     // the kernel killed for lack of memory
 	EventExited  EventKind = "exited"
 )

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"doze/idle"
 )
@@ -37,7 +40,7 @@ func (t *task) stats() Stats { return t.cgroups.Stats() }
 func (t *task) signal(ctx context.Context, sig syscall.Signal) error {
 	app, depth, _ := t.look()
 	if app == nil {
-		return t.noProcess()
+		return t.unheard(sig)
 	}
 	if depth != idle.Awake {
 		if err := t.group.Wake(ctx, "signal"); err != nil {
@@ -48,17 +51,21 @@ func (t *task) signal(ctx context.Context, sig syscall.Signal) error {
 		}
 	}
 	if app, _, _ = t.look(); app == nil {
-		return t.noProcess()
+		return t.unheard(sig)
 	}
 	return app.signal(sig)
 }
 
-// noProcess says why there is none.
-func (t *task) noProcess() error {
+// unheard is the end of a signal to a task without a process. A parked one has nothing to be
+// told: whatever has changed it finds when it starts. That is no error, since Nomad kills a
+// task that it can't tell of a new template (change_mode = "signal").
+func (t *task) unheard(sig syscall.Signal) error {
 	if t.hasEnded() {
 		return ErrExited
 	}
-	return errors.New("the task is parked: it has no process")
+	t.journal.add(time.Now(), Event{Kind: EventUnheard, Message: unix.SignalName(sig) +
+		" reached nobody: the task is parked, and starts anew when it is used"})
+	return nil
 }
 
 // goneOr says what idle.ErrGone means here.
