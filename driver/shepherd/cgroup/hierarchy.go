@@ -51,7 +51,7 @@ func Survey(root fs.FS) (Hierarchy, error) {
 	}
 	h := Hierarchy{Legacy: map[string]string{}}
 	for _, m := range all {
-		if !m.readOnly && all.reaches(m) {
+		if strings.HasPrefix(m.fstype, "cgroup") && !m.readOnly && all.reaches(m) {
 			h.add(m)
 		}
 	}

@@ -1,7 +1,9 @@
 package cgroup_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -117,4 +119,27 @@ func FuzzHierarchy_Survey(f *testing.F) {
 			t.Errorf("%+v", h)
 		}
 	})
+}
+
+// BenchmarkSurvey is what every start of a task pays, on a node with as many mounts.
+func BenchmarkSurvey(b *testing.B) {
+	for _, n := range []int{20, 300, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var mounts strings.Builder
+			mounts.WriteString(mountOther + mountTmpfs + mountCPU + mountFreezer + mountUnified)
+			for i := range n {
+				fmt.Fprintf(&mounts, "%d 23 0:%d / /var/lib/x/%d/merged rw shared:9 - overlay o rw\n",
+					100+i, 100+i, i)
+			}
+			m := fstest.MapFS{
+				"proc/self/mountinfo":       {Data: []byte(mounts.String())},
+				"proc/sys/kernel/osrelease": {Data: []byte("6.1.0\n")},
+			}
+			for b.Loop() {
+				if _, err := cgroup.Survey(m); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

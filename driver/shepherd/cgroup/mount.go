@@ -58,6 +58,9 @@ func parseMount(line string) (m mount, ok bool) {
 
 // unescape undoes what the kernel does to paths with blanks in them.
 func unescape(path string) string {
+	if !strings.Contains(path, `\`) {
+		return path
+	}
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }
 
@@ -91,5 +94,6 @@ func (all mounts) hides(m mount) bool {
 
 // isBelow reports whether path lies in the tree of dir, and is not dir itself.
 func isBelow(path, dir string) bool {
-	return path != dir && strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
+	return ok && path != dir && strings.HasPrefix(rest, "/")
 }
