@@ -29,6 +29,23 @@ var placementCases = []contractCase{
 			w.equal("task memory", a.AllocatedResources.Tasks["main"].Memory.MemoryMB, int64(16))
 		}
 	}},
+	{"place-without-logs", func(w *world) {
+		out := filepath.Join(w.TempDir(), "out")
+		w.register(w.job(1, func(j *nomad.Job) {
+			t := j.TaskGroups[0].Tasks[0]
+			t.LogConfig = &nomad.LogConfig{Disabled: new(true)}
+			t.Env = map[string]string{"OUT": out}
+			t.Config = map[string]any{"command": "/bin/sh", "args": []any{"-c",
+				`echo said; echo end > "$OUT"; exec sleep 600`}}
+		}))
+		a := w.awaitAllocs(w.name, "running", 1)[0]
+		w.awaitFile(out)
+		var log string
+		_, err := w.nomad.Raw().Query("/v1/client/fs/logs/"+a.ID+"?task=main&type=stdout&plain=true",
+			&log, nil)
+		w.holds(fmt.Sprint("there is no log: ", err),
+			err != nil && strings.Contains(err.Error(), "404") && strings.Contains(err.Error(), "not found"))
+	}},
 	{"place-environment", func(w *world) {
 		out := filepath.Join(w.TempDir(), "env")
 		w.register(w.job(1, withPort, func(j *nomad.Job) {

@@ -17,9 +17,14 @@ type fifos struct {
 	reading sync.WaitGroup
 }
 
-// openFifos makes the pipes of a task's standard output and standard error.
+// openFifos makes the pipes of a task's standard output and standard error. Where nobody
+// collects them they are no pipes, but where everything is lost.
 func openFifos(spec TaskSpec) (*fifos, error) {
 	f := &fifos{}
+	if spec.NoLogs {
+		f.paths = [2]string{os.DevNull, os.DevNull}
+		return f, nil
+	}
 	for i, log := range []string{spec.Stdout, spec.Stderr} {
 		f.paths[i] = log + ".fifo"
 		if err := f.open(f.paths[i], log); err != nil {
@@ -68,7 +73,10 @@ func (f *fifos) end() error {
 	}
 	f.reading.Wait()
 	for _, path := range f.paths {
-		if err := os.Remove(path); path != "" && !errors.Is(err, os.ErrNotExist) {
+		if path == "" || path == os.DevNull {
+			continue
+		}
+		if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}

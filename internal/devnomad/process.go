@@ -131,6 +131,9 @@ func openLogs(cmd *exec.Cmd, spec TaskSpec) (closeAll func(), err error) {
 		}
 	}
 	for _, path := range []string{spec.Stdout, spec.Stderr} {
+		if spec.NoLogs {
+			path = os.DevNull
+		}
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 		if err != nil {
 			closeAll()

@@ -27,6 +27,7 @@ type TaskSpec struct {
 	Dir      string // the task's own directory, its working directory
 	Stdout   string // log files, appended to
 	Stderr   string
+	NoLogs   bool // nobody collects them: what is written is lost
 
 	CPU      int // MHz
 	MemoryMB int

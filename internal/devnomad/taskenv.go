@@ -24,7 +24,8 @@ func (t *taskRun) spec() TaskSpec {
 		Ports:    a.AllocatedResources.Shared.Ports,
 		AllocDir: dir, Dir: filepath.Join(dir, t.task.Name),
 		Stdout: logs + ".stdout.0", Stderr: logs + ".stderr.0",
-		CPU: deref(t.task.Resources.CPU), MemoryMB: deref(t.task.Resources.MemoryMB),
+		NoLogs: t.task.LogConfig != nil && deref(t.task.LogConfig.Disabled),
+		CPU:    deref(t.task.Resources.CPU), MemoryMB: deref(t.task.Resources.MemoryMB),
 		Event: t.noteDriver,
 	}
 }
