@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"doze/driver/shepherd"
 )
 
@@ -41,6 +43,7 @@ func runApp(name string, args []string) int {
 		"oom":      appOOM,
 		"socket":   appSocket,
 		"write":    appWrite,
+		"nonblock": appNonblock,
 		"orphan":   appOrphan,
 		"poke":     appPoke,
 	}
@@ -217,6 +220,19 @@ func appSocket([]string) error {
 func appWrite([]string) error {
 	fmt.Println("started")
 	fmt.Fprintln(os.Stderr, "complaint")
+	return appHTTP(nil)
+}
+
+// appNonblock writes whether its output blocks, makes it not block, and serves.
+func appNonblock([]string) error {
+	flags, err := unix.FcntlInt(1, unix.F_GETFL, 0)
+	if err != nil {
+		return err
+	}
+	fmt.Println("blocks", flags&unix.O_NONBLOCK == 0)
+	if err := syscall.SetNonblock(1, true); err != nil {
+		return err
+	}
 	return appHTTP(nil)
 }
 
