@@ -4,8 +4,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 
 	nomad "github.com/hashicorp/nomad/api"
@@ -136,45 +134,4 @@ func (c *Cluster) tasksFor(r *http.Request, id, name string) ([]*taskRun, error)
 		all = append(all, t)
 	}
 	return all, nil
-}
-
-// serveLogs serves GET /v1/client/fs/logs/:id?task=&type=&plain=: all there is,
-// without following; in one frame where plain is not asked for.
-func (c *Cluster) serveLogs(w http.ResponseWriter, r *http.Request) (any, error) {
-	id := strings.TrimPrefix(r.URL.Path, "/v1/client/fs/logs/")
-	if _, err := c.allocFor(r, id, "read-logs"); err != nil {
-		return nil, err
-	}
-	plain, err := boolParam(r, "plain")
-	if err != nil {
-		return nil, err
-	}
-	path, err := c.logPath(id, r.URL.Query().Get("task"), r.URL.Query().Get("type"))
-	if err != nil {
-		return nil, err
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fail(http.StatusNotFound, "log entry %q not found", filepath.Base(path))
-	}
-	if !plain {
-		return nomad.StreamFrame{Data: b, File: "alloc/logs/" + filepath.Base(path)}, nil
-	}
-	w.Header().Set("Content-Type", "text/plain")
-	c.write(w, b)
-	return nil, nil
-}
-
-func (c *Cluster) logPath(id, task, kind string) (string, error) {
-	run := c.client.run(id)
-	if run == nil || run.tasks[task] == nil {
-		return "", fail(http.StatusNotFound, "task %q not started yet. No logs available", task)
-	}
-	switch spec := run.tasks[task].spec(); kind {
-	case "stdout":
-		return spec.Stdout, nil
-	case "stderr":
-		return spec.Stderr, nil
-	}
-	return "", fail(http.StatusBadRequest, "Must provide log type (stdout/stderr)")
 }

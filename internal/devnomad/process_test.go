@@ -216,17 +216,41 @@ func TestCluster_taskLogs_areKeptInFilesAndServed(t *testing.T) {
 	register(t, c, j)
 	a := awaitAlloc(t, c, "j", "running")
 	for kind, want := range map[string]string{"stdout": "out\n", "stderr": "err\n"} {
-		until(t, kind+" is served", func() bool {
-			resp, err := http.Get(c.Addr() + "/v1/client/fs/logs/" + a.ID +
-				"?task=app&plain=true&type=" + kind)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			b, err := io.ReadAll(resp.Body)
-			return err == nil && string(b) == want
-		})
+		until(t, kind+" is served", func() bool { return servedLog(t, c, a.ID, kind) == want })
 	}
+}
+
+// servedLog is a log of an allocation's task "app", as the API has it.
+func servedLog(t *testing.T, c *devnomad.Cluster, alloc, kind string) string {
+	t.Helper()
+	resp, err := http.Get(c.Addr() + "/v1/client/fs/logs/" + alloc +
+		"?task=app&plain=true&type=" + kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// A task may write the files itself, and go on to another when one is full.
+func TestCluster_logsOfMoreThanOneFile_areServedFromTheOldestOn(t *testing.T) {
+	c := realCluster(t)
+	j := sleepingJob("j")
+	j.TaskGroups[0].Count = new(1)
+	task := j.TaskGroups[0].Tasks[0]
+	task.LogConfig = &nomad.LogConfig{Disabled: new(true)}
+	task.Config = map[string]any{"command": "sh", "args": []any{"-c", `
+		cd "$NOMAD_ALLOC_DIR/logs"; echo old > app.stdout.9; echo new > app.stdout.10
+		echo other > app.stdout.x; exec sleep 600`}}
+	register(t, c, j)
+	a := awaitAlloc(t, c, "j", "running")
+	until(t, "both are served", func() bool {
+		return servedLog(t, c, a.ID, "stdout") == "old\nnew\n"
+	})
 }
 
 // recorder is a driver that tells what it was asked to start.
