@@ -13,37 +13,68 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 )
 
-// testPortOpen: from the allocation's placement to the open port a task takes less than under
-// raw_exec, on the same agent. Most of either is Nomad's own log collector, a process that it
-// starts for each task; without it the difference is the drivers' own.
+// start is a way to start the same application, and how long it took, round by round.
+type start struct {
+	driver, logs     string // logs: who collects them
+	job              drivenJob
+	opened, answered []time.Duration
+}
+
+// testPortOpen: from the allocation's placement a task's port is open in at most half of the
+// time that it takes under raw_exec, on the same agent, with whatever of ours collects its logs.
+// Where Nomad does that for both it is more: the process that it starts for that, before any
+// driver is asked, is most of either.
+//
+// The shepherd's port is open before the application is: hence the first byte of an answer too,
+// which has the application's own start in it, ten milliseconds for this one and the same for
+// both.
 func testPortOpen(t *testing.T, d *driven) {
-	const rounds = 5
-	for _, logs := range []bool{true, false} {
-		times := map[string][]time.Duration{}
-		for i := range rounds {
-			for _, driver := range []string{"raw_exec", "doze"} {
-				job := drivenJob{id: fmt.Sprintf("speed-%s-%t-%d", driver[:3], logs, i), noLogs: !logs}
-				times[driver] = append(times[driver], d.timeToPort(job, driver))
-			}
+	listen, keep := map[string]any{"listen": "http"}, []map[string]any{{}}
+	rawLogged := &start{driver: "raw_exec", logs: "Nomad"}
+	rawSilent := &start{driver: "raw_exec", logs: "nobody", job: drivenJob{noLogs: true}}
+	logged := &start{driver: "doze", logs: "Nomad", job: drivenJob{config: listen}}
+	keeping := &start{driver: "doze", logs: "the shepherd", job: drivenJob{noLogs: true,
+		config: map[string]any{"listen": "http", "logs": keep}}}
+	silent := &start{driver: "doze", logs: "nobody", job: drivenJob{noLogs: true, config: listen}}
+	all := []*start{rawLogged, rawSilent, logged, keeping, silent}
+	for round := range 9 {
+		for way, s := range all {
+			s.job.id = fmt.Sprintf("speed-%d-%d", way, round)
+			d.timeStart(s)
 		}
-		ours, theirs := median(times["doze"]), median(times["raw_exec"])
-		t.Logf("placed to port open, log collection %t, median of %d: doze %s, raw_exec %s, ratio %.2f",
-			logs, rounds, ours, theirs, float64(ours)/float64(theirs))
-		if ours > theirs {
-			t.Errorf("log collection %t: doze takes %v, raw_exec %v",
-				logs, times["doze"], times["raw_exec"])
-		}
+	}
+	for _, s := range all {
+		t.Logf("%-8s logs by %-12s  placed to port open %s, to the first byte %s", s.driver, s.logs,
+			median(s.opened).Round(time.Millisecond), median(s.answered).Round(time.Millisecond))
+	}
+	silent.takesAtMost(t, rawSilent, 0.5, 0.75)
+	keeping.takesAtMost(t, rawLogged, 0.5, 0.75)
+	logged.takesAtMost(t, rawLogged, 1, 1)
+}
+
+// takesAtMost bounds the medians as shares of the other's.
+func (s *start) takesAtMost(t *testing.T, other *start, opened, answered float64) {
+	t.Helper()
+	open := float64(median(s.opened)) / float64(median(other.opened))
+	answer := float64(median(s.answered)) / float64(median(other.answered))
+	t.Logf("%s with logs by %s takes %.2f of %s with logs by %s, to the first byte %.2f",
+		s.driver, s.logs, open, other.driver, other.logs, answer)
+	if open > opened || answer > answered {
+		t.Errorf("that is more than %.2f or, to the first byte, %.2f", opened, answered)
 	}
 }
 
-// timeToPort starts a job under a driver and returns how long after its placement its port was
-// open.
-func (d *driven) timeToPort(job drivenJob, driver string) time.Duration {
+// timeStart starts the job and takes the time.
+func (d *driven) timeStart(s *start) {
 	d.t.Helper()
-	began, conn := d.firstConn(job, driver)
-	took := time.Since(began)
+	placed, conn := d.firstConn(s.job, s.driver)
+	s.opened = append(s.opened, time.Since(placed))
+	_, err := fmt.Fprint(conn, "GET / HTTP/1.0\r\n\r\n")
+	fail(d.t, err)
+	_, err = conn.Read(make([]byte, 1))
+	fail(d.t, err)
+	s.answered = append(s.answered, time.Since(placed))
 	fail(d.t, conn.Close())
-	return took
 }
 
 // firstConn starts a job under a driver. It returns when the job was placed, and the first
@@ -51,9 +82,6 @@ func (d *driven) timeToPort(job drivenJob, driver string) time.Duration {
 func (d *driven) firstConn(job drivenJob, driver string) (placed time.Time, conn net.Conn) {
 	d.t.Helper()
 	job.driver = driver
-	if job.config == nil && driver == "doze" {
-		job.config = map[string]any{"listen": "http"}
-	}
 	ctx, cancel := context.WithTimeout(d.t.Context(), 20*time.Second)
 	defer cancel()
 	placements := d.placements(ctx, job.id)
