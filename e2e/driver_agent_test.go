@@ -42,6 +42,7 @@ func TestDriver_onARealAgent(t *testing.T) {
 		{"a task's life is like any other's", testLife},
 		{"it sleeps in place and a connection wakes it", testSleep},
 		{"whatever goes wrong is a task event", testFailures},
+		{"its shepherd writes its logs", testOwnLogs},
 		{"its port is open sooner than under raw_exec", testPortOpen},
 	} {
 		t.Run(promise.name, func(t *testing.T) { promise.test(t, d.in(t)) })

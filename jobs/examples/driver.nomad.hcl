@@ -58,6 +58,12 @@ job "driver" {
     task "app" {
       driver = "doze"
 
+      # No log collector of Nomad's runs beside a task that may sleep for weeks: its shepherd
+      # writes the same files, see logs below. Else leave both out.
+      logs {
+        disabled = true
+      }
+
       config {
         command = var.doze
         args    = ["app", "hello"] # it listens at NOMAD_ADDR_http: here its private port
@@ -69,6 +75,11 @@ job "driver" {
 
         probe "http" {
           path = "/healthz"
+        }
+
+        logs {
+          max_files     = 10
+          max_file_size = 10 # MB
         }
       }
 
