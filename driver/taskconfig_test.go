@@ -89,9 +89,11 @@ func TestTaskConfig_parking_hasToEndTheAppInTime(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", c.keys, problems, want)
 		}
 	}
-	got, problems := readConfig(t, map[string]any{"command": "web", "wake_timeout": "2s"})
-	if len(problems) > 0 || got.ParkTimeout != 2*time.Second {
-		t.Errorf("parking may take %s, %v", got.ParkTimeout, problems)
+	got, problems := readConfig(t, map[string]any{"command": "web", "wake_timeout": "2s",
+		"park_signal": "SIGUSR2"})
+	if s := got.spec(); len(problems) > 0 || s.ParkTimeout != 2*time.Second ||
+		s.ParkSignal != "SIGUSR2" {
+		t.Errorf("parking is by %s and may take %s, %v", s.ParkSignal, s.ParkTimeout, problems)
 	}
 }
 
