@@ -11,18 +11,13 @@ import (
 
 func TestExample_contract_isKept(t *testing.T) {
 	drivertest.Contract(t, drivertest.Subject{
-		Config: drivertest.Config{Command: plugin(t, "timer")},
-		Long:   map[string]any{"for": "1h"},
-		Short:  map[string]any{"for": "10ms"},
-
-		Forgetful: true,
+		Config: drivertest.Config{Command: plugin(t, "plain")},
+		Long:   sh("exec sleep 600"),
+		Short:  sh("exit 0"),
 	})
 }
 
 func TestProcess_contract_isKept(t *testing.T) {
-	sh := func(script string) map[string]any {
-		return map[string]any{"command": "/bin/sh", "args": []string{"-c", script}}
-	}
 	drivertest.Contract(t, drivertest.Subject{
 		Config: drivertest.Config{Command: plugin(t, "process")},
 		Long:   sh("exec sleep 600"),

@@ -1,70 +1,81 @@
 package plugins_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"os"
 	"testing"
 	"time"
 
-	"doze/plugins/base"
 	"doze/plugins/drivers"
-	"doze/plugins/host"
+	"doze/plugins/drivertest"
 )
 
-func TestExample_servedOverTheSocket_runsStopsAndRecovers(t *testing.T) {
-	ctx := t.Context()
-	p, err := host.Launch(plugin(t, "timer"))
+func TestExample_wholeFile_isAtMost60Lines(t *testing.T) {
+	text, err := os.ReadFile("example_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Kill()
-	if err := p.SetConfig(ctx, base.Config{Agent: &base.Agent{}}); err != nil {
-		t.Fatal(err)
+	if lines := bytes.Count(text, []byte("\n")); lines > 60 {
+		t.Errorf("the driver in 60 lines has %d", lines)
 	}
-	schema, err := p.TaskSchema(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := host.EncodeConfig(schema, map[string]any{"for": "1h"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, _, err := p.Start(ctx, drivers.TaskConfig{ID: "a/web/1", Name: "web", Raw: raw})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var message string
-	enough := errors.New("enough")
-	if err := p.Events(ctx, func(e drivers.Event) error { message = e.Message; return enough }); err != enough {
-		t.Fatal(err)
-	}
-	if message != "Runs for 1h0m0s" {
-		t.Errorf("the event is %q", message)
-	}
-	if err := p.Crash(); err != nil {
-		t.Fatal(err)
-	}
+}
 
-	again, err := host.Launch(plugin(t, "timer"))
-	if err != nil {
+// From here on as its reader would see it: over the real socket.
+
+func sh(script string) map[string]any {
+	return map[string]any{"command": "/bin/sh", "args": []string{"-c", script}}
+}
+
+func TestExample_taskEndsByItself_tellsHow(t *testing.T) {
+	a := drivertest.Boot(t, drivertest.Config{Command: plugin(t, "plain")})
+	for script, want := range map[string]drivers.ExitResult{
+		"exit 3": {Code: 3}, "true": {}, "kill -9 $$": {Signal: 9},
+	} {
+		task := a.NewTask("task", sh(script))
+		if _, err := a.Run(task.TaskConfig); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if r, err := a.Wait(t.Context(), task.ID); err != nil || r != want {
+				t.Errorf("Wait for %q returned %+v, %v, want %+v", script, r, err, want)
+			}
+		}
+		if err := a.Forget(task.ID); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestExample_pluginKilled_recoversStopsAndDestroys(t *testing.T) {
+	a := drivertest.Boot(t, drivertest.Config{Command: plugin(t, "plain")})
+	task := a.NewTask("task", sh("echo ready; exec sleep 600"))
+	if _, err := a.Run(task.TaskConfig); err != nil {
 		t.Fatal(err)
 	}
-	defer again.Kill()
-	if err := again.SetConfig(ctx, base.Config{Agent: &base.Agent{}}); err != nil {
-		t.Fatal(err)
+	if err := a.CrashPlugin(); err != nil {
+		t.Fatalf("the task was not recovered: %v", err)
 	}
-	if err := again.Recover(ctx, h); err != nil {
-		t.Fatal(err)
-	}
-	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := again.Wait(short, "a/web/1"); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := a.Wait(short, task.ID); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the recovered task's Wait returned %v", err)
 	}
-	if err := again.Stop(ctx, "a/web/1", drivers.StopRequest{}); err != nil {
+	if err := a.Stop(t.Context(), task.ID, drivers.StopRequest{Timeout: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := again.Wait(ctx, "a/web/1"); err != nil || r != (drivers.ExitResult{}) {
-		t.Errorf("after Stop, Wait returned %+v, %v", r, err)
+	if r, err := a.Wait(t.Context(), task.ID); err != nil || r.Message == "" {
+		t.Errorf("Wait for a task of an earlier process returned %+v, %v: "+
+			"nobody can know its exit code", r, err)
+	}
+	if err := a.Forget(task.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.Wait(t.Context(), task.ID); !errors.Is(err, drivers.ErrTaskNotFound) {
+		t.Errorf("Wait for a destroyed task returned %v", err)
+	}
+	if got := task.Stdout.Text(); got != "ready\n" {
+		t.Errorf("the log is %q", got)
 	}
 }

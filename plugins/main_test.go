@@ -35,11 +35,11 @@ func testDriver(log hclog.Logger) drivers.Driver {
 	case "process":
 		return &Process{}
 	case "mute":
-		return Mute{&Timer{}}
+		return Mute{&Plain{}}
 	case "unnamed":
-		return Unnamed{&Timer{}}
+		return Unnamed{&Plain{}}
 	default:
-		return &Timer{}
+		return &Plain{}
 	}
 }
 

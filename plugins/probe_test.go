@@ -99,8 +99,11 @@ func (p *Probe) Recover(_ context.Context, h drivers.Handle) error {
 	return nil
 }
 
-func (*Probe) Wait(_ context.Context, id string) (drivers.ExitResult, error) {
+func (*Probe) Wait(ctx context.Context, id string) (drivers.ExitResult, error) {
 	switch id {
+	case "forever":
+		<-ctx.Done()
+		return drivers.ExitResult{}, ctx.Err()
 	case "unknown":
 		return drivers.ExitResult{}, fmt.Errorf("cannot wait: %w", drivers.ErrTaskNotFound)
 	case "message":
@@ -177,15 +180,17 @@ func (p *Probe) Exec(ctx context.Context, id string, s drivers.Session) (drivers
 }
 
 // Mute is a driver with nothing optional.
-type Mute struct{ *Timer }
+type Mute struct{ *Plain }
 
 func (m Mute) Info() base.Info { return base.Info{Name: "mute", Version: "0.1.0"} }
 
-// Events hides the Timer's.
+// Events and Inspect hide the Plain's.
 func (Mute) Events() {}
 
+func (Mute) Inspect() {}
+
 // Unnamed is a driver that no agent would take.
-type Unnamed struct{ *Timer }
+type Unnamed struct{ *Plain }
 
 func (Unnamed) Info() base.Info { return base.Info{Name: "a b", Version: "dev"} }
 

@@ -150,15 +150,10 @@ func TestServe_notStartedByAnAgent_returnsWhy(t *testing.T) {
 }
 
 func TestHost_pluginDiesDuringACall_isToldAsItsExit(t *testing.T) {
-	p := serving(t, "timer")
-	if err := p.Recover(t.Context(), drivers.Handle{
-		Task:  drivers.TaskConfig{ID: "a/b/c"},
-		State: []byte(time.Now().Add(time.Hour).Format(time.RFC3339Nano))}); err != nil {
-		t.Fatal(err)
-	}
+	p := serving(t, "probe")
 	waited := make(chan error, 1)
 	go func() {
-		_, err := p.Wait(t.Context(), "a/b/c")
+		_, err := p.Wait(t.Context(), "forever")
 		waited <- err
 	}()
 	if err := p.Crash(); err != nil {

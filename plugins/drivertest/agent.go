@@ -53,6 +53,9 @@ type record struct {
 func Boot(t *testing.T, cfg Config) *Agent {
 	t.Helper()
 	a := &Agent{t: t, cfg: cfg}
+	if cfg.Command.Log == nil {
+		a.cfg.Command.Log = newDiary(t).logger()
+	}
 	a.handles, a.news = map[string]drivers.Handle{}, make(chan struct{})
 	raw := a.ask()
 	a.check(raw)
