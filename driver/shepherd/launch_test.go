@@ -3,14 +3,19 @@ package shepherd_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"doze/driver/shepherd"
 	"doze/driver/shepherd/cgroup"
+	"doze/idle"
 )
 
 // cradle names cgroups of this test's own for the shepherd itself, as the driver does: one
@@ -102,6 +107,52 @@ func TestLaunch_shepherdsCgroupWasKilled_runsAllTheSame(t *testing.T) {
 		if missing := status(t, c).Missing; strings.Contains(strings.Join(missing, "\n"), "cgroup") {
 			t.Error(missing)
 		}
+	}
+}
+
+// Before Linux 5.3, and under the filters of many a container, there is no clone3(2).
+func TestLaunch_kernelWithoutClone3_movesIntoTheCgroups(t *testing.T) {
+	withFreezer(t)
+	const told = "DOZE_TEST_WITHOUT_CLONE3"
+	if os.Getenv(told) == "" {
+		again := exec.Command(binary, "-test.run=^"+t.Name()+"$", "-test.v")
+		again.Env = append(os.Environ(), told+"=1")
+		out, err := again.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	refuse(t, unix.SYS_CLONE3, unix.ENOSYS)
+	s := spec(t, "http")
+	s.Cgroup.Shepherd = cradle(t)
+	c := launch(t, s)
+	for _, dir := range s.Cgroup.Shepherd {
+		if in := cgroupsOf(t, status(t, c).Shepherd); !slices.Contains(in, "/"+filepath.Base(dir)) {
+			t.Errorf("the shepherd is in %v, not in %s", in, dir)
+		}
+	}
+	awaitState(t, c, idle.Ready)
+	sleep(t, c, idle.Freeze)
+	mustGet(t, c, "/")
+	sleep(t, c, idle.Park)
+	mustGet(t, c, "/")
+}
+
+// refuse has a system call fail in this process, and in all that it starts.
+func refuse(t *testing.T, call uint32, with unix.Errno) {
+	t.Helper()
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the call's number
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(with)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
+		unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
+		t.Fatal(errno)
 	}
 }
 

@@ -130,11 +130,9 @@ func (s *spawner) fork(c command) (*process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pid, err := syscall.ForkExec(c.path, c.argv, attr)
-	if errors.Is(err, syscall.ENOSYS) && attr.Sys.UseCgroupFD { // before Linux 5.7
+	if attr.Sys.UseCgroupFD && isOld(err) {
 		attr.Sys.UseCgroupFD = false
-		if pid, err = syscall.ForkExec(c.path, c.argv, attr); err == nil {
-			err = s.group.Adopt(pid)
-		}
+		pid, err = s.forkAndMove(c, attr)
 	}
 	runtime.KeepAlive(c.files)
 	if err != nil {
@@ -143,6 +141,25 @@ func (s *spawner) fork(c command) (*process, error) {
 	p := &process{pid: pid, ended: make(chan struct{})}
 	s.children[pid] = p
 	return p, nil
+}
+
+// isOld reports whether a kernel may have no CLONE_INTO_CGROUP, which came with Linux 5.7: none
+// of clone3(2) at all, before 5.3 and in many a container, or a shorter one.
+func isOld(err error) bool {
+	return errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.E2BIG)
+}
+
+// forkAndMove is fork for an old kernel: there the limits of cgroup v2, though not those of
+// v1, hold from a moment after the start.
+func (s *spawner) forkAndMove(c command, attr *syscall.ProcAttr) (int, error) {
+	pid, err := syscall.ForkExec(c.path, c.argv, attr)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.group.Adopt(pid); err != nil {
+		return 0, errors.Join(err, kill(pid))
+	}
+	return pid, nil
 }
 
 func closeAll(files []*os.File) {
