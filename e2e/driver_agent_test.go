@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +21,7 @@ type driven struct {
 	*cluster
 	t      testing.TB
 	plugin string // the program in the plugin directory
+	state  string // the plugin's state_dir
 	app    string // the application of every task: a copy that the user nobody may run
 }
 
@@ -32,21 +32,36 @@ func (d *driven) in(t testing.TB) *driven {
 	return &other
 }
 
-// The driver's promises that need no crash, on one real agent.
+// promise is what is tested of an agent's driver.
+type promise struct {
+	name string
+	test func(*testing.T, *driven)
+}
+
+// The driver's promises that need no crash, on one real agent. Most of them mostly wait.
 func TestDriver_onARealAgent(t *testing.T) {
 	d := startDriven(t)
-	for _, promise := range []struct {
-		name string
-		test func(*testing.T, *driven)
-	}{
-		{"a task's life is like any other's", testLife},
-		{"it sleeps in place and a connection wakes it", testSleep},
-		{"whatever goes wrong is a task event", testFailures},
-		{"its shepherd writes its logs", testOwnLogs},
-		{"its port is open sooner than under raw_exec", testPortOpen},
-	} {
-		t.Run(promise.name, func(t *testing.T) { promise.test(t, d.in(t)) })
-	}
+	one := func(p promise) { t.Run(p.name, func(t *testing.T) { p.test(t, d.in(t)) }) }
+	one(promise{"its port is open sooner than under raw_exec", testPortOpen})
+	one(promise{"side by side", func(t *testing.T, d *driven) {
+		for _, p := range []promise{
+			{"a task's life is like any other's", testLife},
+			{"it sleeps in place and a connection wakes it", testSleep},
+			{"it may hold its socket itself", testSocket},
+			{"whatever goes wrong is a task event", testFailures},
+			{"field case 28", testFieldCase28},
+			{"checks of a shielded path let it sleep", testChecks},
+			{"it sleeps through updates", testUpdate},
+			{"its shepherd writes its logs", testOwnLogs},
+			{"doze serve scales what sleeps in place", testServe},
+		} {
+			t.Run(p.name, func(t *testing.T) {
+				t.Parallel()
+				p.test(t, d.in(t))
+			})
+		}
+	}})
+	one(promise{"nothing of it is left", testNothingLeft})
 }
 
 // startDriven starts an agent of its own, since the tests kill it.
@@ -63,33 +78,26 @@ func startDriven(t testing.TB) *driven {
 	self, err := os.Executable()
 	fail(t, err)
 	copyProgram(t, self, filepath.Join(dir, "app"))
-	agent, err := realnomad.Start(realnomad.Config{PluginDir: plugins, Extra: fmt.Sprintf(`
-plugin "doze" { config { state_dir = %q } }
-telemetry { publish_allocation_metrics = true }
-`, filepath.Join(dir, "run"))})
+	state := filepath.Join(dir, "run")
+	agent, err := realnomad.Start(realnomad.Config{PluginDir: plugins,
+		Extra: pluginBlock(state) + "telemetry { publish_allocation_metrics = true }\n"})
 	if errors.Is(err, realnomad.ErrNotFound) {
 		t.Skip("SKIP: nomad is not on PATH; the driver was not tried on a real agent")
 	}
 	fail(t, err)
 	t.Cleanup(func() { fail(t, agent.Close()) })
 	fail(t, os.Chmod(agent.Dir, 0o711)) // the tasks run as nobody
-	d := &driven{t: t, plugin: plugin, app: filepath.Join(dir, "app"), cluster: &cluster{
-		real: true, addr: agent.Addr(), namespace: "default", client: agent.Client(), agent: agent}}
-	t.Cleanup(func() { d.awaitNoShepherds(filepath.Join(dir, "run")) })
+	d := &driven{t: t, plugin: plugin, state: state, app: filepath.Join(dir, "app"),
+		cluster: &cluster{real: true, addr: agent.Addr(), namespace: "default",
+			client: agent.Client(), agent: agent}}
+	t.Cleanup(d.purgeAll)
 	d.awaitDriver()
 	return d
 }
 
-// awaitNoShepherds: all jobs have been purged, so nothing of any task may be left. What is, is
-// ended with the test.
-func (d *driven) awaitNoShepherds(state string) {
-	d.t.Helper()
-	defer func() {
-		for _, pid := range shepherdsIn(d.t, state) {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended just now
-		}
-	}()
-	d.await("every shepherd to end", func() error { return noneOf(shepherdsIn(d.t, state)) })
+// pluginBlock is the agent's configuration for the driver.
+func pluginBlock(state string) string {
+	return fmt.Sprintf("plugin \"doze\" { config { state_dir = %q } }\n", state)
 }
 
 // awaitDriver waits until jobs can use the driver.

@@ -90,6 +90,7 @@ func (d *driven) testExec() {
 }
 
 func (d *driven) testStats() {
+	d.bringTo("life", awake)
 	d.await("stats", func() error {
 		stats, err := d.client.Allocations().Stats(d.alloc("life"), d.query())
 		if err != nil {
@@ -144,26 +145,31 @@ func (d *driven) whoAnswers(job string) (life, uid string) {
 func (d *driven) awaitLog(job, words string) {
 	d.t.Helper()
 	d.await(fmt.Sprintf("%q in the log of %s", words, job), func() error {
-		stop := make(chan struct{})
-		defer close(stop)
-		frames, errs := d.client.AllocFS().Logs(d.alloc(job), false, "app", "stdout", "start", 0,
-			stop, d.query())
-		var log strings.Builder
-		for {
-			select {
-			case err := <-errs:
-				return err
-			case frame, more := <-frames:
-				if frame != nil {
-					log.Write(frame.Data)
-				}
-				if strings.Contains(log.String(), words) {
-					return nil
-				}
-				if !more || frame == nil {
-					return fmt.Errorf("it is %q", log.String())
-				}
-			}
+		log, err := d.log(job)
+		if err == nil && !strings.Contains(log, words) {
+			err = fmt.Errorf("it is %q", log)
 		}
+		return err
 	})
+}
+
+// log is the task's standard output, as Nomad has collected it until now.
+func (d *driven) log(job string) (string, error) {
+	d.t.Helper()
+	stop := make(chan struct{})
+	defer close(stop)
+	frames, errs := d.client.AllocFS().Logs(d.alloc(job), false, "app", "stdout", "start", 0,
+		stop, d.query())
+	var log strings.Builder
+	for {
+		select {
+		case err := <-errs:
+			return "", err
+		case frame, more := <-frames:
+			if frame == nil || !more {
+				return log.String(), nil
+			}
+			log.Write(frame.Data)
+		}
+	}
 }

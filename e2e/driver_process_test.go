@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,6 +29,28 @@ func processesOf(t testing.TB, allocID string) []int {
 		pids = append(pids, pid)
 	}
 	return pids
+}
+
+// turnsOf is how often the processes' threads have had a processor and left it (proc(5):
+// context switches): it stands still while they are frozen.
+func turnsOf(t testing.TB, pids []int) (turns int) {
+	t.Helper()
+	for _, pid := range pids {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+		fail(t, err)
+		for _, thread := range threads {
+			text, err := os.ReadFile(thread)
+			fail(t, err)
+			for line := range strings.Lines(string(text)) {
+				if _, count, ok := strings.Cut(line, "voluntary_ctxt_switches:"); ok {
+					n, err := strconv.Atoi(strings.TrimSpace(count))
+					fail(t, err)
+					turns += n
+				}
+			}
+		}
+	}
+	return turns
 }
 
 // shepherdOf is the shepherd of a task's process: the nearest ancestor that is one.
