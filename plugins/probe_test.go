@@ -164,6 +164,9 @@ func (p *Probe) Exec(ctx context.Context, id string, s drivers.Session) (drivers
 		chunk := make([]byte, 5<<20)
 		_, err := s.Stdout.Write(chunk)
 		return drivers.ExitResult{}, err
+	case "count":
+		n, err := io.Copy(io.Discard, s.Stdin)
+		return drivers.ExitResult{}, errors.Join(err, print(s.Stdout, n))
 	case "size":
 		size := <-s.Resize
 		_, err := fmt.Fprintf(s.Stdout, "%dx%d tty=%t", size.Width, size.Height, s.TTY)
@@ -177,6 +180,11 @@ func (p *Probe) Exec(ctx context.Context, id string, s drivers.Session) (drivers
 	}
 	_, err := io.WriteString(s.Stderr, "bye")
 	return drivers.ExitResult{Code: 3}, err
+}
+
+func print(to io.Writer, what any) error {
+	_, err := fmt.Fprint(to, what)
+	return err
 }
 
 // Mute is a driver with nothing optional.

@@ -143,6 +143,24 @@ func TestServe_driverThatNoAgentWouldTake_saysEveryProblemAndNoHandshake(t *test
 	}
 }
 
+func TestServe_nowhereToListen_saysWhyAndFails(t *testing.T) {
+	cmd := self(t, base.CookieKey+"="+base.CookieValue, "TMPDIR=/no/such/directory")
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 {
+		t.Errorf("it ended with %v", err)
+	}
+	for _, want := range []string{"no such file", "cannot serve"} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("%q is not said: %q", want, stderr.String())
+		}
+	}
+	if stdout.Len() != 0 {
+		t.Errorf("stdout has %q", stdout.String())
+	}
+}
+
 func TestServe_notStartedByAnAgent_returnsWhy(t *testing.T) {
 	if err := plugins.Serve(testDriver); !errors.Is(err, plugins.ErrNotLaunched) {
 		t.Errorf("Serve returned %v", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
@@ -36,7 +37,7 @@ func Launched() bool { return os.Getenv(base.CookieKey) == base.CookieValue }
 // prints goes to stderr. The logger writes what agents take for log lines.
 //
 // Serve returns an error at once, before the agent hears anything, if the driver's
-// Info or schemas are not valid, or if Launched is false.
+// Info or schemas are not valid, if Launched is false, or if it cannot listen.
 func Serve(newDriver func(log hclog.Logger) drivers.Driver) error {
 	// When the agent has gone, the next line to stderr must not end the plugin.
 	signal.Ignore(syscall.SIGPIPE)
@@ -52,16 +53,22 @@ func Serve(newDriver func(log hclog.Logger) drivers.Driver) error {
 	if err := validate(d); err != nil {
 		return err
 	}
-	b := server.NewBase(d)
+	b, served := server.NewBase(d), false
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: plugin.HandshakeConfig{ProtocolVersion: base.ProtocolVersion,
 			MagicCookieKey: base.CookieKey, MagicCookieValue: base.CookieValue},
 		Plugins: plugin.PluginSet{"base": basePlugin{server: b}, "driver": driverPlugin{driver: d}},
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
+			served = true
+			// As much as agents send and take: gRPC's own limit is 4 MiB.
+			opts = append(opts, grpc.MaxRecvMsgSize(math.MaxInt32))
 			return grpc.NewServer(append(opts, b.Guard()...)...)
 		},
 		Logger: log,
 	})
+	if !served {
+		return errors.New("cannot serve the plugin: the last line of its log says why")
+	}
 	return nil
 }
 

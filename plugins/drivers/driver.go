@@ -25,8 +25,8 @@ type Driver interface {
 
 	// Fingerprint sends what the driver can do on this machine: at once, and
 	// whenever it changes, until ctx ends. A driver that has nothing to watch
-	// may return nil after the first: the stream stays open. An error makes
-	// Nomad call the driver unhealthy and ask again after 5 s to 2 min.
+	// may return nil after the first: the stream stays open. An error makes the
+	// driver unhealthy, for that reason, and Fingerprint is called again after 5 s.
 	Fingerprint(ctx context.Context, send func(Fingerprint) error) error
 
 	// Start starts a task. A task that fails to start fails for good, unless the
@@ -91,6 +91,7 @@ type StatsSource interface {
 type EventSource interface {
 	// Events sends events until ctx ends. Nomad keeps the last 10 of a task,
 	// and writes each to its log of changes: they are not for every request.
+	// After an error it is called again, 5 s later.
 	Events(ctx context.Context, send func(Event) error) error
 }
 

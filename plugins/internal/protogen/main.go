@@ -2,6 +2,9 @@
 // generators that go.mod pins. It runs in plugins/proto, by go generate.
 //
 // Without protoc it says so and leaves the files as they are: they are committed.
+//
+// `protogen list nomad.pb` writes down what a descriptor set of Nomad's own .proto files
+// says, for plugins/proto/testdata.
 package main
 
 import (
@@ -25,16 +28,24 @@ var generators = []struct{ name, pkg string }{
 var protocVersion = regexp.MustCompile(`(?m)^// (- |\t)protoc +v.*\n`)
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == "list" {
+		exit(list(os.Args[2], os.Stdout))
+	}
 	protoc, err := exec.LookPath("protoc")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "NOTE: protoc is not on PATH: "+
 			"the generated files of plugins/proto stay as they are")
 		return
 	}
-	if err := generate(protoc); err != nil {
+	exit(generate(protoc))
+}
+
+func exit(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "protogen:", err)
 		os.Exit(1)
 	}
+	os.Exit(0)
 }
 
 func generate(protoc string) (err error) {

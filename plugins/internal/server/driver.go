@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"doze/plugins/drivers"
 	"doze/plugins/internal/wire"
@@ -79,8 +80,9 @@ func (s *Driver) Capabilities(
 	return &driverpb.CapabilitiesResponse{Capabilities: out}, nil
 }
 
-// StartTask implements the RPC. The handle always has the task's config: without
-// it an agent believes the task recovered and asks nobody.
+// StartTask implements the RPC. The handle always has the task's config, as it was sent but
+// for its config block: without it an agent believes the task recovered and asks nobody, and
+// what it does not know of it here, a newer agent may.
 func (s *Driver) StartTask(
 	ctx context.Context, req *driverpb.StartTaskRequest,
 ) (*driverpb.StartTaskResponse, error) {
@@ -88,13 +90,16 @@ func (s *Driver) StartTask(
 		return nil, status.Error(codes.InvalidArgument, "cannot start a task without an id")
 	}
 	task := wire.ToTask(req.GetTask())
+	req.GetTask().MsgpackDriverConfig = nil
+	sent := proto.CloneOf(req.GetTask()) // a driver may change what it gets
 	started, err := s.driver.Start(ctx, task)
 	if err != nil {
 		return nil, wire.Error(ctx, err)
 	}
-	h := drivers.Handle{Version: started.Version, State: started.State, Task: task}
+	h := wire.FromHandle(drivers.Handle{Version: started.Version, State: started.State})
+	h.Config = sent
 	return &driverpb.StartTaskResponse{
-		Handle: wire.FromHandle(h), NetworkOverride: wire.FromOverride(started.Network)}, nil
+		Handle: h, NetworkOverride: wire.FromOverride(started.Network)}, nil
 }
 
 // RecoverTask implements the RPC. The request's own task_id is not sent: the id is

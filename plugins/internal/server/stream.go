@@ -2,11 +2,11 @@ package server
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"doze/plugins/drivers"
@@ -22,14 +22,20 @@ const leastInterval = 100 * time.Millisecond
 type sender[T any] struct {
 	mu     sync.Mutex
 	stream grpc.ServerStreamingServer[T]
-	sent   bool
+	sends  int
 }
 
 func (s *sender[T]) send(msg *T) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sent = true
+	s.sends++
 	return s.stream.Send(msg)
+}
+
+func (s *sender[T]) sent() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sends
 }
 
 // hold keeps a stream open that has nothing more to tell: an agent takes its end
@@ -39,29 +45,59 @@ func hold(ctx context.Context) error {
 	return status.FromContextError(ctx.Err()).Err()
 }
 
-// Fingerprint implements the RPC.
+// retryPause is between two attempts of a driver's stream that has failed. Agents make none:
+// they open the next at once, thousands in a second, and log each.
+const retryPause = 5 * time.Second
+
+// pause reports whether ctx goes on after retryPause.
+func pause(ctx context.Context) bool {
+	timer := time.NewTimer(retryPause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// Fingerprint implements the RPC. A driver that fails to say what it can do is unhealthy, for
+// that reason, and is asked again.
 func (s *Driver) Fingerprint(
 	_ *driverpb.FingerprintRequest,
 	stream grpc.ServerStreamingServer[driverpb.FingerprintResponse],
 ) error {
 	ctx, out := stream.Context(), sender[driverpb.FingerprintResponse]{stream: stream}
-	err := s.driver.Fingerprint(ctx, func(f drivers.Fingerprint) error {
-		msg, err := wire.FromFingerprint(f)
-		if err != nil {
+	for {
+		before := out.sent()
+		err := s.driver.Fingerprint(ctx, func(f drivers.Fingerprint) error {
+			msg, err := wire.FromFingerprint(f)
+			if err != nil {
+				return err
+			}
+			return out.send(msg)
+		})
+		if err == nil && out.sent() == before {
+			err = errors.New("the driver has sent no fingerprint")
+		}
+		if err == nil || ctx.Err() != nil {
+			return hold(ctx)
+		}
+		if err := out.send(unhealthy(err)); err != nil {
 			return err
 		}
-		return out.send(msg)
-	})
-	if err != nil {
-		return wire.Error(ctx, err)
+		if !pause(ctx) {
+			return hold(ctx)
+		}
 	}
-	if !out.sent {
-		return status.Error(codes.Internal, "the driver has sent no fingerprint")
-	}
-	return hold(ctx)
 }
 
-// TaskEvents implements the RPC.
+func unhealthy(err error) *driverpb.FingerprintResponse {
+	return &driverpb.FingerprintResponse{Health: driverpb.FingerprintResponse_UNHEALTHY,
+		HealthDescription: "cannot fingerprint: " + err.Error()}
+}
+
+// TaskEvents implements the RPC. An error is for the agent's log, and its next stream.
 func (s *Driver) TaskEvents(
 	_ *driverpb.TaskEventsRequest,
 	stream grpc.ServerStreamingServer[driverpb.DriverTaskEvent],
@@ -69,7 +105,7 @@ func (s *Driver) TaskEvents(
 	ctx, out := stream.Context(), sender[driverpb.DriverTaskEvent]{stream: stream}
 	if d, ok := s.driver.(drivers.EventSource); ok {
 		err := d.Events(ctx, func(e drivers.Event) error { return out.send(wire.FromEvent(e)) })
-		if err != nil {
+		if err != nil && pause(ctx) {
 			return wire.Error(ctx, err)
 		}
 	}
