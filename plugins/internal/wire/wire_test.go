@@ -5,14 +5,17 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"doze/plugins/base"
 	"doze/plugins/drivers"
 	"doze/plugins/hclspec"
+	"doze/plugins/internal/protofill"
 	"doze/plugins/internal/wire"
 	"doze/plugins/proto/basepb"
 	"doze/plugins/proto/driverpb"
@@ -107,6 +110,52 @@ func TestWire_everyFieldOfEveryType_comesThrough(t *testing.T) {
 
 	event := filled[drivers.Event]()
 	same(t, wire.ToEvent(through(t, wire.FromEvent(event), &driverpb.DriverTaskEvent{})), event)
+}
+
+// unread is what Nomad may send and no driver of this SDK is told.
+var unread = []protoreflect.FullName{
+	// never sent by its client
+	"hashicorp.nomad.plugins.drivers.proto.TaskConfig.parent_job_id",
+	// a handle is of a running task
+	"hashicorp.nomad.plugins.drivers.proto.TaskHandle.state",
+	// the distances between NUMA nodes
+	"hashicorp.nomad.plugins.base.proto.ClientTopology.distances",
+	// read, but what protofill fills in is no time
+	"google.protobuf.Timestamp.nanos",
+}
+
+func TestWire_everyFieldOfTheProtocol_isRead(t *testing.T) {
+	message := func(m proto.Message) proto.Message {
+		return protofill.New(m.ProtoReflect().Type(), 0, func(f protoreflect.FieldDescriptor) bool {
+			return !slices.Contains(unread, f.FullName())
+		})
+	}
+	sent := func(got, want proto.Message) {
+		t.Helper()
+		if !proto.Equal(got, want) {
+			t.Errorf("it came back as\n%v, it was\n%v", got, want)
+		}
+	}
+	task := message(&driverpb.TaskConfig{}).(*driverpb.TaskConfig)
+	sent(wire.FromTask(wire.ToTask(task)), task)
+	handle := message(&driverpb.TaskHandle{}).(*driverpb.TaskHandle)
+	back := wire.FromHandle(wire.ToHandle(handle))
+	handle.Config.MsgpackDriverConfig, handle.State = nil, driverpb.TaskState_RUNNING
+	sent(back, handle)
+	config := message(&basepb.SetConfigRequest{}).(*basepb.SetConfigRequest)
+	sent(wire.FromConfig(wire.ToConfig(config)), config)
+	status := message(&driverpb.InspectTaskResponse{}).(*driverpb.InspectTaskResponse)
+	sent(wire.FromStatus(wire.ToStatus(status)), status)
+	stats := message(&driverpb.TaskStats{}).(*driverpb.TaskStats)
+	sent(wire.FromStats(stats.GetId(), wire.ToStats(stats)), stats)
+	event := message(&driverpb.DriverTaskEvent{}).(*driverpb.DriverTaskEvent)
+	sent(wire.FromEvent(wire.ToEvent(event)), event)
+	network := message(&driverpb.NetworkIsolationSpec{}).(*driverpb.NetworkIsolationSpec)
+	sent(wire.FromNetwork(wire.ToNetwork(network)), network)
+	override := message(&driverpb.NetworkOverride{}).(*driverpb.NetworkOverride)
+	sent(wire.FromOverride(wire.ToOverride(override)), override)
+	exit := message(&driverpb.ExitResult{}).(*driverpb.ExitResult)
+	sent(wire.FromExit(wire.ToExit(exit)), exit)
 }
 
 func TestWire_emptyMessages_areZeroValues(t *testing.T) {
