@@ -32,6 +32,19 @@ func TestJournal_ordinaryEvents_areToldSparsely(t *testing.T) {
 	}
 }
 
+// A disk that is full, and is not, and is again.
+func TestJournal_logThatComesAndGoes_isToldRarely(t *testing.T) {
+	j := newJournal()
+	for i := range 20 {
+		at := time.Unix(int64(i), 0)
+		j.add(at, Event{Kind: EventLog, Message: "cannot be written"})
+		j.add(at, Event{Kind: EventLog, Message: "can be written"})
+	}
+	if len(j.events) != 2 {
+		t.Fatal(j.events)
+	}
+}
+
 func TestJournal_undelivered_isToldAgainAndTheOldestGo(t *testing.T) {
 	j := newJournal()
 	for range keepEvents + 3 {

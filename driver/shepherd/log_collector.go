@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -27,8 +26,6 @@ func newLogCollector(
 	where LogFiles, cred *syscall.Credential, event func(Event), log *slog.Logger,
 ) (*logCollector, error) {
 	c := &logCollector{log: log}
-	// a limit of file sizes is one more full disk: caught, since its signal ends a process
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
 	bufs := &sync.Pool{New: func() any { return new(logBuffer) }}
 	for i, name := range []string{"stdout", "stderr"} {
 		s, err := newLogStream(name, where, cred)

@@ -122,6 +122,18 @@ func TestClient_lastWords_areInTheLogWhenTheEndIsTold(t *testing.T) {
 	}
 }
 
+// A log that is slow to be written, since every few lines begin another file.
+func TestClient_lastWords_areWaitedFor(t *testing.T) {
+	s := script(t, "seq 1 12000") // as much as a pipe may hold
+	s.Logs.MaxSize, s.Logs.MaxFiles = 512, 2
+	end(t, launch(t, s))
+	indices := logIndices(t, s)
+	last := readLog(t, s, fmt.Sprint("web.stdout.", indices[len(indices)-1]))
+	if !strings.HasSuffix(last, "\n12000\n") {
+		t.Errorf("the log ends in %q", last)
+	}
+}
+
 // numbers is what seq writes.
 func numbers(from, to int) string {
 	var text strings.Builder

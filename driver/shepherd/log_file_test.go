@@ -70,6 +70,16 @@ func TestClient_lineLongerThanALog_isDivided(t *testing.T) {
 	}
 }
 
+func TestClient_longLineInPieces_fillsTheFileItBeginsIn(t *testing.T) {
+	s := script(t, "printf %0600d 0; sleep 0.2; printf %0600d 0; echo")
+	s.Logs.MaxSize = 1000
+	end(t, launch(t, s))
+	first, second := readLog(t, s, "web.stdout.0"), readLog(t, s, "web.stdout.1")
+	if len(first) != 1000 || len(second) != 201 {
+		t.Errorf("the files have %d and %d bytes", len(first), len(second))
+	}
+}
+
 // The task is started again in the same allocation: `nomad alloc restart`.
 func TestLaunch_logsOfAnEarlierStart_areGoneOnWith(t *testing.T) {
 	s := script(t, "echo again")

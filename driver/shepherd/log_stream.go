@@ -3,6 +3,7 @@ package shepherd
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strconv"
@@ -154,6 +155,9 @@ func (s *logStream) confession() []byte {
 }
 
 func (s *logStream) fail(err error, now time.Time) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err // where it lies is the machine's affair
+	}
 	if s.why == nil {
 		s.event(Event{Kind: EventLog,
 			Message: fmt.Sprintf("cannot write the log %s: %v", s.name, err)})

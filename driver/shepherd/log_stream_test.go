@@ -86,8 +86,9 @@ func awaitRecovery(t testing.TB, s shepherd.Spec, write func()) string {
 	return ""
 }
 
-// smallDisk makes the logs' directory a file system of 64 KiB.
-func smallDisk(t *testing.T, s shepherd.Spec) {
+// smallDisk makes the logs' directory a file system of 64 KiB, of which free gives back the
+// half.
+func smallDisk(t *testing.T, s shepherd.Spec) (free func()) {
 	t.Helper()
 	asRoot(t)
 	err := unix.Mount("small", s.Logs.Dir, "tmpfs", 0, "size=64k,mode=0777")
@@ -99,28 +100,60 @@ func smallDisk(t *testing.T, s shepherd.Spec) {
 			t.Error(err)
 		}
 	})
+	filler := logPath(s, "filler")
+	if err := os.WriteFile(filler, make([]byte, 32<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(filler); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestClient_fullDisk_losesOutputAndSaysHowMuch(t *testing.T) {
-	s := script(t, talker("seq 1 100000"))
-	smallDisk(t, s)
+	s := script(t, talker("seq 5 100000"))
+	free := smallDisk(t, s)
 	c := launch(t, s)
-	logEvent(t, c, "cannot write the log stdout: ")
+	logEvent(t, c, "cannot write the log stdout: no space left on device")
 	awaitQuiet(t, s)
-	if err := os.Truncate(logPath(s, "web.stdout.0"), 0); err != nil {
-		t.Fatal(err)
-	}
+	free()
 	text := awaitRecovery(t, s, func() { talk(t, c, s) })
-	var lost int
-	if _, err := fmt.Sscanf(text[strings.Index(text, "[doze:"):], "[doze: %d bytes", &lost); err != nil {
-		t.Fatal(err)
-	}
-	if all := len(numbers(1, 100000)); lost < all-64<<10 || lost > all+1000 {
-		t.Errorf("of %d bytes %d are said to be lost: %q", all, lost, text)
+	kept, confession, _ := strings.Cut(text, "\n[doze: ") // on a line of its own
+	lost := lostBytes(t, confession)
+	if all := len(numbers(5, 100000)); lost < all-len(kept) || lost > all-len(kept)+1000 {
+		t.Errorf("of %d bytes %d are there, and %d said to be lost", all, len(kept), lost)
 	}
 	e := logEvent(t, c, "the log stdout can be written again")
 	if e.Details["bytes_lost"] != itoa(lost) {
 		t.Errorf("the event says %v, the log %d", e.Details, lost)
+	}
+}
+
+// lostBytes reads what a log says of itself.
+func lostBytes(t testing.TB, confession string) (lost int) {
+	t.Helper()
+	const form = "%d bytes of this log are lost: no space left on device]"
+	if _, err := fmt.Sscanf(confession, form, &lost); err != nil {
+		t.Fatalf("%q: %v", confession, err)
+	}
+	return lost
+}
+
+// Nothing is written any more by the time there is room again.
+func TestClient_fullDisk_isToldAtTheEndOfTheLog(t *testing.T) {
+	s := script(t, talker("seq 5 100000"))
+	free := smallDisk(t, s)
+	c := launch(t, s)
+	awaitQuiet(t, s)
+	free()
+	if err := c.Stop(t.Context(), 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	kept, confession, _ := strings.Cut(readLog(t, s, "web.stdout.0"), "\n[doze: ")
+	lost, all := lostBytes(t, confession), len(numbers(5, 100000))
+	if lost != all-len(kept) || !strings.HasSuffix(confession, "]\n") {
+		t.Errorf("of %d bytes %d are there, and then %q", all, len(kept), confession)
 	}
 }
 
@@ -139,7 +172,7 @@ func awaitQuiet(t testing.TB, s shepherd.Spec) {
 	}
 }
 
-// A limit on the size of files is told by a signal that ends who does not expect it.
+// A limit on the size of files is told by a signal, too, which must not end the shepherd.
 func TestClient_limitOfFileSizes_isOneMoreFullDisk(t *testing.T) {
 	s := script(t, "sleep 0.3; seq 1 1000; exit 3")
 	c := launch(t, s)
