@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"doze/driver/shepherd"
@@ -18,12 +19,15 @@ const followAgain = time.Second
 // follow passes a shepherd's events on to Nomad until ctx ends or the shepherd has gone.
 func (d *Driver) follow(ctx context.Context, t *task) {
 	defer close(t.done)
+	exitTold := sync.OnceFunc(func() { close(t.told) })
 	d.logMissing(ctx, t)
 	for ctx.Err() == nil {
 		err := t.dog.Events(ctx, func(e shepherd.Event) error {
-			if worthTelling(e) {
+			if !isExit(e) {
 				d.Emit(t.event(e))
+				return nil
 			}
+			exitTold() // what comes once may be told twice
 			return nil
 		})
 		if ctx.Err() != nil || errors.Is(err, shepherd.ErrGone) {
@@ -46,9 +50,25 @@ func (d *Driver) logMissing(ctx context.Context, t *task) {
 	}
 }
 
-// worthTelling leaves out what Nomad tells by itself: its own event says that a task ended,
-// and how.
-func worthTelling(e shepherd.Event) bool { return e.Kind != shepherd.EventExited }
+// isExit reports whether an event is the last one, which is not told: Nomad's own says that
+// the task has ended, and how.
+func isExit(e shepherd.Event) bool { return e.Kind == shepherd.EventExited }
+
+// tellFirst is how long the exit of a task waits for the events before it.
+const tellFirst = time.Second
+
+// awaitTold waits until Nomad has been told what came before the task's exit: the next thing
+// that it does is to have the task, and all that was not told, destroyed.
+func (t *task) awaitTold(ctx context.Context, exit time.Time) {
+	timer := time.NewTimer(time.Until(exit.Add(tellFirst)))
+	defer timer.Stop()
+	select {
+	case <-t.told:
+	case <-t.done:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
 
 // event is a shepherd's event in Nomad's terms.
 func (t *task) event(e shepherd.Event) drivers.Event {

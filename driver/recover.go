@@ -34,7 +34,8 @@ func (d *Driver) Recover(ctx context.Context, h drivers.Handle) error {
 // adopt makes the task one that this process knows, and follows its events.
 func (d *Driver) adopt(state handleState, dog Shepherd) {
 	ctx, stop := context.WithCancel(context.Background())
-	t := &task{state: state, dog: dog, stop: stop, done: make(chan struct{})}
+	t := &task{state: state, dog: dog, stop: stop, done: make(chan struct{}),
+		told: make(chan struct{})}
 	if !d.tasks.put(t) {
 		stop()
 		return // another call was faster

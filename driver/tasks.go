@@ -16,6 +16,8 @@ type task struct {
 	// stop ends the following of its events; the channel closes when that has ended.
 	stop context.CancelFunc
 	done chan struct{}
+	// told closes when all events up to the task's exit have been passed on.
+	told chan struct{}
 }
 
 // tasks are those that this process knows, by id. Nothing is held across a call to a

@@ -22,6 +22,7 @@ func (d *Driver) Wait(ctx context.Context, id string) (drivers.ExitResult, error
 	case err != nil:
 		return drivers.ExitResult{}, fmt.Errorf("cannot wait for task %q: %w", id, err)
 	}
+	t.awaitTold(ctx, exit.At)
 	return exitResult(exit), nil
 }
 
@@ -41,7 +42,8 @@ func (d *Driver) lost(t *task) drivers.ExitResult {
 const exitBySignal = 128
 
 func exitResult(e shepherd.Exit) drivers.ExitResult {
-	r := drivers.ExitResult{Code: e.Code, Signal: e.Signal, OOMKilled: e.OOMKilled, Message: e.Err}
+	r := drivers.ExitResult{Code: e.Code, Signal: e.Signal, OOMKilled: e.OOMKilled,
+		Message: word(e.Err, e.Note)}
 	if r.Signal != 0 && r.Code == 0 {
 		r.Code = exitBySignal + r.Signal
 	}

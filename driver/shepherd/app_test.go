@@ -34,18 +34,19 @@ func runAs(args []string) (status int, is bool) {
 
 func runApp(name string, args []string) int {
 	apps := map[string]func([]string) error{
-		"http":     appHTTP,
-		"echo":     appEcho,
-		"late":     appLate,
-		"never":    appNever,
-		"stubborn": appStubborn,
-		"bomb":     appBomb,
-		"oom":      appOOM,
-		"socket":   appSocket,
-		"write":    appWrite,
-		"nonblock": appNonblock,
-		"orphan":   appOrphan,
-		"poke":     appPoke,
+		"http":      appHTTP,
+		"echo":      appEcho,
+		"late":      appLate,
+		"never":     appNever,
+		"elsewhere": appElsewhere,
+		"stubborn":  appStubborn,
+		"bomb":      appBomb,
+		"oom":       appOOM,
+		"socket":    appSocket,
+		"write":     appWrite,
+		"nonblock":  appNonblock,
+		"orphan":    appOrphan,
+		"poke":      appPoke,
 	}
 	app := apps[name]
 	if app == nil {
@@ -128,6 +129,15 @@ func appNever([]string) error {
 	signal.Notify(wait, syscall.SIGUSR2)
 	<-wait
 	return nil
+}
+
+// appElsewhere listens, but not where it was told to.
+func appElsewhere([]string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	return serveHTTP(l)
 }
 
 func appStubborn([]string) error {

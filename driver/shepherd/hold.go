@@ -44,6 +44,7 @@ func newTask(ctx context.Context, spec Spec, log *slog.Logger) (*task, error) {
 		depth:   idle.Park,
 	}
 	t.unlock()
+	t.hits.begin(t.cgroups)
 	t.lean = time.AfterFunc(quietAfter, t.beLean)
 	if t.spawner, err = newSpawner(t.cgroups, cred); err != nil {
 		return nil, errors.Join(err, t.cgroups.Remove())
@@ -171,9 +172,9 @@ func (t *task) hold(ctx context.Context, calls *server) error {
 	defer cancel()
 	defer t.lean.Stop()
 	var parts sync.WaitGroup
-	errs := make([]error, 4)
+	errs := make([]error, 5)
 	for i, part := range []func(context.Context) error{
-		t.loop.Run, t.port.serve, t.watchPressure, calls.serve,
+		t.loop.Run, t.port.serve, t.watchPressure, t.watchLimits, calls.serve,
 	} {
 		parts.Go(func() {
 			if errs[i] = part(ctx); errs[i] != nil {
@@ -185,33 +186,6 @@ func (t *task) hold(ctx context.Context, calls *server) error {
 	err := errors.Join(append(errs, t.spawner.killed())...)
 	t.watchers.Wait()
 	return err
-}
-
-// onTransition writes down what an operator wants to know.
-func (t *task) onTransition(tr idle.Transition) {
-	e := Event{Details: map[string]string{"cause": tr.Cause}}
-	switch {
-	case tr.From == idle.Sleeping && t.putOff.Load():
-		// no failure, and nothing that anybody needs to know
-	case tr.Err != "":
-		e.Kind, e.Message = EventFailed, tr.Cause+": "+tr.Err
-	case tr.To == idle.Ready && tr.From != idle.Draining:
-		t.readyOnce.Store(true)
-		e.Kind, e.Message = EventReady, "ready: "+tr.Cause
-		if tr.Wake != nil {
-			e.Message = "ready after " + tr.Wake.Ready.Sub(tr.Wake.Started).String()
-			e.Details["cause"] = tr.Wake.Cause
-		}
-	case tr.To == idle.Asleep && tr.Depth == idle.Freeze:
-		e.Kind, e.Message = EventFrozen, "frozen: "+tr.Cause
-	case tr.To == idle.Asleep && tr.Depth == idle.Park:
-		e.Kind, e.Message = EventParked, "parked: "+tr.Cause
-	}
-	if e.Kind != "" {
-		t.journal.add(tr.At, e)
-	}
-	t.lean.Reset(quietAfter)
-	t.change(func() {})
 }
 
 // quietAfter is how long after a change of state memory is given back: not while a wake may

@@ -68,8 +68,10 @@ func (e Event) repeats() (what string, every time.Duration) {
 		return string(e.Kind), sparse
 	case EventUnheard:
 		return e.Message, sparse
-	case EventFailed, EventLog:
+	case EventFailed, EventLog, EventKilled:
 		return e.Message, rare
+	case EventLimit, EventOOM:
+		return string(e.Kind), rare
 	}
 	return "", 0
 }

@@ -14,7 +14,7 @@ func TestJournal_ordinaryEvents_areToldSparsely(t *testing.T) {
 		at := now.Add(time.Duration(i) * time.Second)
 		j.add(at, Event{Kind: EventFrozen})
 		j.add(at, Event{Kind: EventFailed, Message: "for one reason"})
-		j.add(at, Event{Kind: EventOOM})
+		j.add(at, Event{Kind: EventExited})
 	}
 	j.add(now.Add(time.Minute), Event{Kind: EventFrozen})
 	count, suppressed := map[EventKind]int{}, 0
@@ -26,7 +26,7 @@ func TestJournal_ordinaryEvents_areToldSparsely(t *testing.T) {
 		suppressed += e.Suppressed
 		count[e.Kind]++
 	}
-	if count[EventFrozen] != 2 || count[EventFailed] != 1 || count[EventOOM] != 10 ||
+	if count[EventFrozen] != 2 || count[EventFailed] != 1 || count[EventExited] != 10 ||
 		suppressed != 9 {
 		t.Fatal(count, suppressed)
 	}
@@ -48,7 +48,7 @@ func TestJournal_logThatComesAndGoes_isToldRarely(t *testing.T) {
 func TestJournal_undelivered_isToldAgainAndTheOldestGo(t *testing.T) {
 	j := newJournal()
 	for range keepEvents + 3 {
-		j.add(time.Unix(0, 0), Event{Kind: EventOOM})
+		j.add(time.Unix(0, 0), Event{Kind: EventExited})
 	}
 	first, err := j.next(t.Context())
 	if err != nil || first.Seq != 4 {

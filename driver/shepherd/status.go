@@ -13,6 +13,8 @@ type Exit struct {
 	Signal    int    `json:"signal"` // 0: it returned
 	OOMKilled bool   `json:"oom_killed"`
 	Err       string `json:"err"` // why there is no status at all, "" when there is one
+	// Note is what the status means where it does not say so itself, "" otherwise.
+	Note string `json:"note"`
 	// At is when it ended.
 	At time.Time `json:"at"`
 }
@@ -24,10 +26,15 @@ func (e Exit) String() string {
 		return e.Err
 	case e.OOMKilled:
 		return "killed: out of memory"
-	case e.Signal != 0:
-		return fmt.Sprintf("ended by signal %d", e.Signal)
 	}
-	return fmt.Sprintf("exit status %d", e.Code)
+	words := fmt.Sprintf("exit status %d", e.Code)
+	if e.Signal != 0 {
+		words = fmt.Sprintf("ended by signal %d", e.Signal)
+	}
+	if e.Note != "" {
+		words += ": " + e.Note
+	}
+	return words
 }
 
 // Status is a snapshot of a task.
@@ -78,6 +85,9 @@ const (
 	EventFailed  EventKind = "failed"  // a wake or a sleep
 	EventUnheard EventKind = "unheard" // a signal to a parked task
 	EventLog     EventKind = "log"     // could not be written, or can be again
+	EventKilled  EventKind = "killed"  // for not ending when told to
+	EventLeft    EventKind = "left"    // processes that outlive the application
+	EventLimit   EventKind = "limit"   // of processes and threads, reached
 	EventOOM     EventKind = "oom"     // the kernel killed for lack of memory
 	EventExited  EventKind = "exited"
 )

@@ -41,6 +41,8 @@ type task struct {
 	readyOnce atomic.Bool
 	parkInUse atomic.Bool // a command: park although connections are open
 	putOff    atomic.Bool // the last Sleep has only put it off
+	stopping  atomic.Bool // it ends because it was told to
+	hits      limitHits
 
 	mu      sync.Mutex
 	app     *application // nil: parked, or it has ended
@@ -144,7 +146,11 @@ func (t *task) start() (*application, error) {
 	app.started = time.Now()
 	t.change(func() { t.app, t.depth = app, idle.Awake })
 	t.watchers.Go(func() { t.watch(app) })
-	t.journal.add(app.started, Event{Kind: EventStarted, Message: "started " + c.path})
+	program := c.path
+	if t.spec.Activation == Socket {
+		program = t.spec.Command // and not the shell that becomes it
+	}
+	t.journal.add(app.started, Event{Kind: EventStarted, Message: "started " + program})
 	return app, nil
 }
 
@@ -160,6 +166,9 @@ func (t *task) watch(app *application) {
 	t.finish(t.exitOf(app))
 }
 
+// shellSignal is what a shell adds to the signal that has ended its command.
+const shellSignal = 128
+
 func (t *task) exitOf(app *application) Exit {
 	e := Exit{At: time.Now()}
 	if app.state.Signaled() {
@@ -167,7 +176,9 @@ func (t *task) exitOf(app *application) Exit {
 	} else {
 		e.Code = app.state.ExitStatus()
 	}
-	e.OOMKilled = e.Signal == int(syscall.SIGKILL) && t.cgroups.OOMKills() > app.ooms
+	killed := e.Signal == int(syscall.SIGKILL) || e.Code == shellSignal+int(syscall.SIGKILL)
+	e.OOMKilled = killed && t.cgroups.OOMKills() > app.ooms
+	e.Note = t.noteOf(e)
 	return e
 }
 
@@ -185,18 +196,16 @@ func (t *task) finish(e Exit) {
 	if !first {
 		return
 	}
+	t.tellLimits()
+	t.tellLeftBehind(e)
 	if err := t.spawner.killed(); err != nil {
 		t.log.Warn("cannot kill what the task has left behind", "err", err)
 	}
 	if t.files != nil {
 		t.files.drain()
 	}
-	kind := EventExited
-	if e.OOMKilled {
-		kind = EventOOM
-	}
 	t.log.Info("task has ended", "how", e.String())
-	t.journal.add(e.At, Event{Kind: kind, Message: e.String()})
+	t.journal.add(e.At, Event{Kind: EventExited, Message: e.String()})
 	if group != nil {
 		t.loop.Remove(group.ID())
 	}

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"doze/healthgate"
 	"doze/idle"
 )
@@ -130,12 +132,15 @@ func (t *task) tell(ctx context.Context, app *application, sig syscall.Signal, w
 	select {
 	case <-app.ended:
 	case <-timer.C:
+		t.journal.add(time.Now(), Event{Kind: EventKilled, Message: fmt.Sprintf(
+			"%s did not end it within %s: it is killed", unix.SignalName(sig), wait)})
 	case <-ctx.Done():
 	}
 }
 
 // stop ends the task for good.
 func (t *task) stop(ctx context.Context, how ending) error {
+	t.stopping.Store(true)
 	t.loop.Remove(t.group.ID()) // from here on nobody else wakes it or puts it to sleep
 	if err := t.lock(ctx); err != nil {
 		return err

@@ -24,6 +24,7 @@ const (
 	messageSize = 72
 	portOffset  = 4 // of the local port in both, after four bytes and, in a request, four more
 	sockDiag    = 20
+	reqProtocol = 3 // INET_DIAG_REQ_PROTOCOL
 )
 
 // States as in the kernel's net/tcp_states.h.
@@ -42,31 +43,47 @@ const inUse = 1<<established | 1<<synRecv | 1<<finWait1 | 1<<finWait2 | 1<<close
 // Connections returns the connections that a listener at addr has, those that wait to be
 // accepted included. An unspecified address matches any.
 func Connections(addr netip.AddrPort) ([]Conn, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
-	if err != nil {
-		return nil, fmt.Errorf("cannot ask for connections: %w", err)
-	}
-	defer unix.Close(fd)
-	var all []Conn
-	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-		found, err := dump(fd, family, addr.Port())
-		if err != nil {
-			return nil, fmt.Errorf("cannot ask for connections: %w", err)
-		}
-		all = append(all, found...)
-	}
+	var kept []Conn
 	wanted := addr.Addr().Unmap()
-	kept := all[:0]
-	for _, c := range all {
-		if wanted.IsUnspecified() || c.Local.Addr() == wanted {
+	err := dump(query{states: inUse, port: addr.Port()}, func(m []byte) {
+		c, ok := connection(m)
+		if ok && (wanted.IsUnspecified() || c.Local.Addr() == wanted) {
 			kept = append(kept, c)
 		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask for connections: %w", err)
 	}
 	return kept, nil
 }
 
-// dump asks for the connections of one family and reads the answer to its end.
-func dump(fd int, family byte, port uint16) ([]Conn, error) {
+// query says which sockets are asked for.
+type query struct {
+	states   uint32 // a bit for each
+	port     uint16 // local; 0: any
+	protocol uint32 // 0: TCP
+}
+
+// dump asks for the sockets of both families and calls see with each struct inet_diag_msg.
+func dump(q query, see func([]byte)) error {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
+		err := unix.Sendto(fd, q.request(family), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+		if err == nil {
+			err = receive(fd, see)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (q query) request(family byte) []byte {
 	request := make([]byte, unix.NLMSG_HDRLEN+requestSize)
 	order := binary.NativeEndian
 	order.PutUint32(request[0:], uint32(len(request)))
@@ -74,12 +91,19 @@ func dump(fd int, family byte, port uint16) ([]Conn, error) {
 	order.PutUint16(request[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
 	body := request[unix.NLMSG_HDRLEN:]
 	body[0], body[1] = family, unix.IPPROTO_TCP
-	order.PutUint32(body[4:], inUse)
-	binary.BigEndian.PutUint16(body[8:], port)
-	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return nil, err
+	order.PutUint32(body[4:], q.states)
+	binary.BigEndian.PutUint16(body[8:], q.port)
+	if q.protocol != 0 {
+		request = order.AppendUint16(request, 8) // a struct nlattr and its value
+		request = order.AppendUint16(request, reqProtocol)
+		request = order.AppendUint32(request, q.protocol)
+		order.PutUint32(request[0:], uint32(len(request)))
 	}
-	var found []Conn
+	return request
+}
+
+// receive reads an answer to its end.
+func receive(fd int, see func([]byte)) error {
 	buf := make([]byte, 16<<10)
 	for {
 		n, _, err := unix.Recvfrom(fd, buf, 0)
@@ -87,17 +111,17 @@ func dump(fd int, family byte, port uint16) ([]Conn, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		done, err := parse(buf[:n], &found)
+		done, err := parse(buf[:n], see)
 		if err != nil || done {
-			return found, err
+			return err
 		}
 	}
 }
 
 // parse reads the messages of one datagram and reports whether the dump is complete.
-func parse(data []byte, found *[]Conn) (bool, error) {
+func parse(data []byte, see func([]byte)) (bool, error) {
 	for len(data) >= unix.NLMSG_HDRLEN {
 		size := int(binary.NativeEndian.Uint32(data))
 		kind := binary.NativeEndian.Uint16(data[4:])
@@ -114,9 +138,7 @@ func parse(data []byte, found *[]Conn) (bool, error) {
 		case kind == unix.NLMSG_ERROR:
 			return false, netlinkError(body)
 		case kind == sockDiag && len(body) >= messageSize:
-			if c, ok := connection(body); ok {
-				*found = append(*found, c)
-			}
+			see(body)
 		}
 		data = data[min(len(data), (size+3)&^3):]
 	}
@@ -133,8 +155,7 @@ func netlinkError(body []byte) error {
 // connection reads one struct inet_diag_msg. A half-closed connection that no process has
 // open any more is not one of the application's.
 func connection(m []byte) (Conn, bool) {
-	state, inode := m[1], binary.NativeEndian.Uint32(m[68:])
-	if (state == finWait1 || state == finWait2) && inode == 0 {
+	if state := m[1]; (state == finWait1 || state == finWait2) && inode(m) == 0 {
 		return Conn{}, false
 	}
 	local, remote := endpoints(m)

@@ -3,6 +3,8 @@ package sockdiag_test
 import (
 	"net"
 	"net/netip"
+	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -94,4 +96,35 @@ func TestEnded_connectionOfThePort_isHeardOf(t *testing.T) {
 	if _, _, err := ended.Next(); err == nil {
 		t.Fatal("heard of something after the end")
 	}
+}
+
+func TestListeners_everyKind_isFoundByItsInode(t *testing.T) {
+	for _, multipath := range []bool{false, true} {
+		var config net.ListenConfig
+		config.SetMultipathTCP(multipath)
+		l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		want := sockdiag.Listener{At: l.Addr().(*net.TCPAddr).AddrPort(), Inode: inodeOf(t, l)}
+		all, err := sockdiag.Listeners()
+		if err != nil || !slices.Contains(all, want) {
+			t.Errorf("multipath %t: %v is not among %v, %v", multipath, want, all, err)
+		}
+	}
+}
+
+func inodeOf(t *testing.T, l net.Listener) uint32 {
+	t.Helper()
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint32(info.Sys().(*syscall.Stat_t).Ino)
 }
