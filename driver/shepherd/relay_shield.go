@@ -48,24 +48,36 @@ func (p *relayPort) peek(conn *net.TCPConn) ([]byte, relay.Class) {
 // awake, uncounted, else the shepherd.
 func (p *relayPort) answerShielded(conn *net.TCPConn, request []byte) {
 	defer conn.Close()
-	p.shielded.Add(1) // before the look: a freeze after it sees that somebody waits
-	defer p.shielded.Add(-1)
-	now, well := p.lives.answers()
 	_ = conn.SetDeadline(time.Now().Add(shieldedWithin)) // a closed one fails below
-	if m := p.group.Gate().Pick(); now && m != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), shieldedWithin)
-		defer cancel()
-		if app, err := dialApp(ctx, "tcp", m.Addr); err == nil {
-			_ = app.SetDeadline(time.Now().Add(shieldedWithin))
-			pair := relay.Pair{Client: conn, App: app.(*net.TCPConn), Head: relay.Once(request)}
-			pair.Join()
-			return
-		}
-		well = false
+	passed, well := p.passShielded(conn, request)
+	if passed {
+		return
 	}
 	if _, err := conn.Write(relay.Answer(well)); err == nil {
 		linger(conn)
 	}
+}
+
+// passShielded passes a request on to the application where it is awake. Only meanwhile does
+// somebody wait for it.
+func (p *relayPort) passShielded(conn *net.TCPConn, request []byte) (passed, well bool) {
+	p.shielded.Add(1) // before the look: a freeze after it sees that somebody waits
+	defer p.shielded.Add(-1)
+	now, well := p.lives.answers()
+	m := p.group.Gate().Pick()
+	if !now || m == nil {
+		return false, well
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), shieldedWithin)
+	defer cancel()
+	app, err := dialApp(ctx, "tcp", m.Addr)
+	if err != nil {
+		return false, false
+	}
+	_ = app.SetDeadline(time.Now().Add(shieldedWithin))
+	pair := relay.Pair{Client: conn, App: app.(*net.TCPConn), Head: relay.Once(request)}
+	pair.Join()
+	return true, true
 }
 
 // linger lets the client have the answer before the connection goes: closing one with
