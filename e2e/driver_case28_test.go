@@ -84,8 +84,7 @@ func (d *driven) testThawedFirst() {
 	d.signal("polite", "SIGUSR1")
 	d.awaitLog("polite", "told SIGUSR1")
 	d.bringTo("polite", frozen)
-	_, _, err := d.client.Jobs().Deregister("polite", false, d.write())
-	fail(d.t, err)
+	d.stop("polite")
 	d.awaitEvent("polite", "Terminated: Exit Code: 0")
 	if events := eventsOf(d.task("polite")); strings.Contains(events, "Signal: ") {
 		d.t.Errorf("it was killed: %s", events)

@@ -92,6 +92,13 @@ func (d *driven) run(j drivenJob) {
 	d.awaitRunning(j.id)
 }
 
+// stop stops the job, as `nomad job stop` does.
+func (d *driven) stop(job string) {
+	d.t.Helper()
+	_, _, err := d.client.Jobs().Deregister(job, false, d.write())
+	fail(d.t, err)
+}
+
 // awaitRunning waits until Nomad says that the task runs.
 func (d *driven) awaitRunning(job string) {
 	d.t.Helper()

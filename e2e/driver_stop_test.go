@@ -2,7 +2,12 @@
 
 package e2e
 
-import "time"
+import (
+	"testing"
+	"time"
+
+	nomad "github.com/hashicorp/nomad/api"
+)
 
 // testStop: a task at whatever depth ends in time, politely where it can; one that ignores
 // SIGTERM ends too.
@@ -23,13 +28,10 @@ func (d *driven) testStop() {
 	for _, s := range stops {
 		d.register(drivenJob{id: s.job, env: s.env, config: map[string]any{"listen": "http"}})
 	}
-	began := map[string]time.Time{}
 	for _, s := range stops {
 		d.awaitRunning(s.job)
 		d.bringTo(s.job, s.depth)
-		began[s.job] = time.Now()
-		_, _, err := d.client.Jobs().Deregister(s.job, false, d.write())
-		fail(d.t, err)
+		d.stop(s.job)
 	}
 	for _, s := range stops {
 		d.awaitEvent(s.job, s.want)
@@ -37,9 +39,20 @@ func (d *driven) testStop() {
 		d.await("every process of "+s.job+" to end", func() error {
 			return noneOf(processesOf(d.t, d.alloc(s.job).ID))
 		})
-		finished := d.task(s.job).FinishedAt
-		if took := finished.Sub(began[s.job]); took > killTimeout+2*time.Second {
-			d.t.Errorf("%s took %s to end, of a kill_timeout of %s", s.job, took, killTimeout)
+		checkKilledInTime(d.t, d.task(s.job))
+	}
+}
+
+// checkKilledInTime looks whether a task ended within its kill_timeout, and a second for those
+// that had to be killed.
+func checkKilledInTime(t testing.TB, state *nomad.TaskState) {
+	t.Helper()
+	for _, event := range state.Events {
+		told := time.Unix(0, event.Time)
+		took := state.FinishedAt.Sub(told)
+		if event.Type == nomad.TaskKilling && took > killTimeout+time.Second {
+			t.Errorf("it took %s to end, of a kill_timeout of %s:\n%s", took, killTimeout,
+				eventsOf(state))
 		}
 	}
 }
