@@ -53,10 +53,16 @@ func readKeyed(dir, file string) map[string]uint64 {
 	if dir == "" {
 		return nil
 	}
-	fields := readFields(filepath.Join(dir, file))
-	if fields == nil {
+	text, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
 		return nil
 	}
+	return keyed(string(text))
+}
+
+// keyed reads lines of "name number".
+func keyed(text string) map[string]uint64 {
+	fields := strings.Fields(text)
 	values := make(map[string]uint64, len(fields)/2)
 	for i := 0; i+1 < len(fields); i += 2 {
 		values[fields[i]] = number(fields[i+1])

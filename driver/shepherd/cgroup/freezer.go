@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,8 +77,14 @@ func (g *Group) freezeUnified(ctx context.Context) error {
 	if err := write(g.unified, "cgroup.freeze", "1"); err != nil {
 		return err
 	}
+	var text [256]byte
 	for ctx.Err() == nil {
-		if readKeyed(g.unified, "cgroup.events")["frozen"] == 1 {
+		// read where it is polled: of what was never read, each poll says that it is new
+		n, err := events.ReadAt(text[:], 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if keyed(string(text[:n]))["frozen"] == 1 {
 			return nil
 		}
 		// the kernel tells a change of the file as POLLPRI

@@ -48,7 +48,7 @@ func limits() cgroup.Limits {
 
 func TestGroup_limitsInV2_areWritten(t *testing.T) {
 	want := map[string]string{
-		"cpu.weight": "39", "cpu.max": "50000 100000", "memory.max": "67108864",
+		"cpu.weight": "100", "cpu.max": "50000 100000", "memory.max": "67108864",
 		"memory.low": "33554432", "memory.swap.max": "16777216", "pids.max": "100",
 		"cpuset.cpus": "0-1",
 	}
@@ -64,6 +64,20 @@ func TestGroup_limitsInV2_areWritten(t *testing.T) {
 	for f, value := range want {
 		if got := content(t, dir, f); got != value {
 			t.Errorf("%s is %q, want %q", f, got, value)
+		}
+	}
+}
+
+// What tasks of raw_exec are given for as many shares, as seen under Nomad 2.0.5.
+func TestGroup_sharesInV2_weighWhatNomadsWeigh(t *testing.T) {
+	for shares, want := range map[uint64]string{
+		1: "1", 2: "1", 100: "17", 500: "58", 1024: "100", 4000: "297",
+		262144: "10000", 1 << 40: "10000",
+	} {
+		dir := fake(t, "cpu.weight")
+		cgroup.Open(cgroup.Spec{Unified: dir, Limits: cgroup.Limits{CPUShares: shares}})
+		if got := content(t, dir, "cpu.weight"); got != want {
+			t.Errorf("%d shares weigh %s, not %s", shares, got, want)
 		}
 	}
 }

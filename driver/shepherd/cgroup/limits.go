@@ -93,10 +93,18 @@ func (l Limits) withSwap() int64 {
 	return l.MemoryBytes + max(l.SwapBytes, 0)
 }
 
-// weight is cpu.weight (1..10000) for v1's shares (2..262144).
+// weight is cpu.weight (1..10000, by default 100) for v1's shares (2..262144, by default
+// 1024): the curve through these three that Nomad's own drivers and the container runtimes
+// use, as what stands beside their tasks must weigh the same (kubernetes/kubernetes#131216).
 func weight(shares uint64) uint64 {
-	shares = min(max(shares, 2), 262144)
-	return 1 + (shares-2)*9999/262142
+	switch {
+	case shares <= 2:
+		return 1
+	case shares >= 262144:
+		return 10000
+	}
+	l := math.Log2(float64(shares))
+	return uint64(math.Ceil(math.Pow(10, (l*l+125*l)/612-7.0/34)))
 }
 
 func decimal[N int64 | uint64](n N) string {
