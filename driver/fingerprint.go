@@ -3,7 +3,6 @@ package driver
 import (
 	"context"
 	"maps"
-	"os"
 	"os/user"
 	"time"
 
@@ -81,12 +80,8 @@ func (c AgentConfig) problem() string {
 	if err := makeStateDir(c.StateDir); err != nil {
 		return err.Error()
 	}
-	st, err := os.Stat(c.StateDir)
-	if err != nil {
-		return "cannot look at state_dir: " + err.Error()
-	}
-	if st.Mode().Perm()&0o022 != 0 {
-		return "state_dir " + c.StateDir + " can be written to by others than its owner"
+	if problem := stateDirProblem(c.StateDir); problem != "" {
+		return problem
 	}
 	if _, err := user.Lookup(c.User); err != nil {
 		return "there is no user " + c.User + " to run tasks as; name one with " +

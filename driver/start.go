@@ -61,10 +61,14 @@ func (d *Driver) launch(
 		return nil, drivers.Recoverable(fmt.Errorf("cannot tidy up before the start: %w", err))
 	}
 	dog, err = d.flock.Launch(ctx, state.Dir, spec)
-	if err != nil && (ctx.Err() != nil || mayPass(err)) {
+	if err == nil {
+		return dog, nil
+	}
+	err = d.config().withStateDir(err)
+	if ctx.Err() != nil || mayPass(err) {
 		return nil, drivers.Recoverable(err)
 	}
-	return dog, err
+	return nil, err
 }
 
 // sweep ends what a shepherd that is gone has left. One that was destroyed has removed its

@@ -59,7 +59,8 @@ func listen(addr string) (*net.TCPListener, error) {
 	config.SetMultipathTCP(false) // neither splice(2) nor sock_diag(7) know it as TCP
 	l, err := config.Listen(context.Background(), "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("cannot listen on %s: the port is in use by another process", addr)
+		return nil, fmt.Errorf("cannot listen on %s: the port is in use by another process, "+
+			"or by another task of the group with the same listen", addr)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen: %w", err)
