@@ -132,10 +132,10 @@ func (t *task) start() (*application, error) {
 	if err := t.port.awake(); err != nil {
 		return nil, err
 	}
-	c, app, err := t.prepare()
-	if err == nil {
-		err = makeBlock(t.logs)
+	if err := makeBlock(t.logs); err != nil {
+		return nil, err
 	}
+	c, app, err := t.prepare()
 	if err != nil {
 		return nil, err
 	}
