@@ -15,8 +15,11 @@ import (
 // driverVar says, to the test binary started as a plugin, which driver to be.
 const driverVar = "PLUGINS_TEST_DRIVER"
 
+// serveVar makes the test binary a plugin also where no agent has started it.
+const serveVar = "PLUGINS_TEST_SERVE"
+
 func TestMain(m *testing.M) {
-	if !plugins.Launched() {
+	if !plugins.Launched() && os.Getenv(serveVar) == "" {
 		if os.Getenv(agentVar) != "" {
 			os.Exit(beAgent())
 		}

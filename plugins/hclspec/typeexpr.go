@@ -13,7 +13,7 @@ type typeText struct {
 
 // checkType says what is wrong with an HCL type expression.
 func checkType(text string) error {
-	t := typeText{rest: text}
+	t := typeText{rest: strings.Trim(text, " \t\n")}
 	err := t.typ(0)
 	if err == nil && t.rest != "" {
 		err = fmt.Errorf("%q is left over", t.rest)
@@ -54,8 +54,8 @@ func (t *typeText) field(depth int) error {
 	if !identifier.MatchString(t.word()) {
 		return fmt.Errorf("a name is missing in an object")
 	}
-	if !t.skip("=") {
-		return fmt.Errorf("a name in an object lacks its '='")
+	if !t.skip("=") || strings.HasPrefix(t.rest, "\n") {
+		return fmt.Errorf("a name in an object lacks its '=', or has no type in its line")
 	}
 	return t.typ(depth)
 }
@@ -65,9 +65,11 @@ func (t *typeText) within(open, end string, inner func() error) error {
 	if !t.skip(open) {
 		return fmt.Errorf("%q is missing", open)
 	}
+	t.lines()
 	if err := inner(); err != nil {
 		return err
 	}
+	t.lines()
 	if !t.skip(end) {
 		return fmt.Errorf("%q is missing", end)
 	}
@@ -79,11 +81,14 @@ func (t *typeText) items(open, end string, item func() error) error {
 	if !t.skip(open) {
 		return fmt.Errorf("%q is missing", open)
 	}
+	t.lines()
 	for !t.skip(end) {
 		if err := item(); err != nil {
 			return err
 		}
-		if !t.skip(",") && !strings.HasPrefix(t.rest, end) {
+		comma := t.skip(",")
+		t.lines()
+		if !comma && !strings.HasPrefix(t.rest, end) {
 			return fmt.Errorf("%q is missing", end)
 		}
 	}
@@ -91,7 +96,6 @@ func (t *typeText) items(open, end string, item func() error) error {
 }
 
 func (t *typeText) word() string {
-	t.space()
 	end := strings.IndexFunc(t.rest, func(r rune) bool {
 		return !strings.ContainsRune("_-", r) && (r < '0' || r > '9') &&
 			(r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
@@ -106,11 +110,14 @@ func (t *typeText) word() string {
 }
 
 func (t *typeText) skip(s string) bool {
-	t.space()
 	rest, ok := strings.CutPrefix(t.rest, s)
 	t.rest = rest
 	t.space()
 	return ok
 }
 
-func (t *typeText) space() { t.rest = strings.TrimLeft(t.rest, " \t\r\n") }
+// space skips what may stand between any two words; lines also ends of lines, which HCL takes
+// only where it would not see the end of something in them.
+func (t *typeText) space() { t.rest = strings.TrimLeft(t.rest, " \t") }
+
+func (t *typeText) lines() { t.rest = strings.TrimLeft(t.rest, " \t\n") }

@@ -12,6 +12,7 @@ func TestValidate_everyKindOfSpec_isValid(t *testing.T) {
 		"a": hclspec.Attr{Type: "string", Required: true},
 		"b": hclspec.Attr{Name: "other", Type: "object({a = list(string), b=map(any),})"},
 		"c": hclspec.Attr{Type: "tuple([string, set(number)])"},
+		"l": hclspec.Attr{Type: "object({\n  a = string,\n  b = list(\n    any\n  ),\n})"},
 		"d": hclspec.Default{Primary: hclspec.Attr{Type: "bool"}, Fallback: hclspec.Bool(true)},
 		"e": hclspec.Block{Nested: hclspec.Object{"x": hclspec.Attr{Type: "any"}}},
 		"f": hclspec.BlockAttrs{Type: "string"},
@@ -72,15 +73,4 @@ func TestLiteral_ofAValue_isItsTextInHCL(t *testing.T) {
 			t.Errorf("it is %s, want %s", got, want)
 		}
 	}
-}
-
-// FuzzType holds that no text crashes the reader of types, or makes it read on.
-func FuzzType(f *testing.F) {
-	for _, text := range []string{"string", "list(map(any))", "object({a=string,b=tuple([bool])})"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(_ *testing.T, text string) {
-		// Either answer is fine, as long as there is one.
-		_ = hclspec.Validate(hclspec.Object{"a": hclspec.Attr{Type: text}})
-	})
 }
