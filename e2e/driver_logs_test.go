@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bufio"
 	"fmt"
 	"net"
 	"net/http"
@@ -28,10 +29,13 @@ func serveChatty(listener net.Listener, _ time.Time) {
 		func(w http.ResponseWriter, r *http.Request) {
 			from, _ := strconv.Atoi(r.FormValue("from"))
 			to, _ := strconv.Atoi(r.FormValue("to"))
+			out := bufio.NewWriter(os.Stdout)
 			for i := from; i <= to; i++ {
-				fmt.Println("line", i)
+				fmt.Fprintln(out, "line", i)
 			}
-			fmt.Fprintln(os.Stderr, "said", to)
+			if out.Flush() == nil {
+				fmt.Fprintln(os.Stderr, "said", to)
+			}
 		})))
 }
 
