@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/cli"
 
 	"doze/driver"
-	"doze/driver/shepherd"
+	_ "doze/driver/shepherd/entry" // started as a shepherd, this program is none of the rest
 )
 
 // version is set by the linker; see GNUmakefile.
@@ -30,10 +30,7 @@ type terminal struct {
 }
 
 func main() {
-	switch {
-	case len(os.Args) > 1 && os.Args[1] == "shepherd":
-		os.Exit(shepherd.Main())
-	case driver.IsPlugin():
+	if driver.IsPlugin() {
 		os.Exit(driver.Main(buildVersion()))
 	}
 	os.Exit(run(os.Args[1:], terminal{os.Stdout, os.Stderr, os.LookupEnv}))

@@ -141,13 +141,10 @@ func (b *birth) clone(attr *os.ProcAttr) (*os.Process, error) {
 	}
 }
 
-// maxProcs is how many CPUs a shepherd uses at once.
-const maxProcs = 4
-
-// environment is one of the shepherd's own. The garbage of starting is left to lie until
-// the application has been started; see Main.
+// environment is one of the shepherd's own that keeps it small; see lean. The garbage of
+// starting is left to lie until the application has been started; see Main.
 func environment() []string {
-	return []string{"GOGC=off", fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), maxProcs))}
+	return []string{"GOGC=off", "GOMAXPROCS=1", "GODEBUG=memprofilerate=0,disablethp=1"}
 }
 
 // onThread runs f on a thread that ends then: one that has changed its network namespace or

@@ -38,6 +38,7 @@ func newTask(ctx context.Context, spec Spec, log *slog.Logger) (*task, error) {
 		port:    noPort{},
 		journal: newJournal(),
 		log:     log,
+		lean:    newLean(log),
 		ops:     make(chan struct{}, 1),
 		changed: make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -45,7 +46,6 @@ func newTask(ctx context.Context, spec Spec, log *slog.Logger) (*task, error) {
 	}
 	t.unlock()
 	t.hits.begin(t.cgroups)
-	t.lean = time.AfterFunc(quietAfter, t.beLean)
 	if t.spawner, err = newSpawner(t.cgroups, cred); err != nil {
 		return nil, errors.Join(err, t.cgroups.Remove())
 	}
@@ -103,7 +103,7 @@ func (t *task) openPort() error {
 	if err != nil {
 		return err
 	}
-	p.log, p.lives = t.log, t
+	p.log, p.lives, p.lean = t.log, t, t.lean
 	t.port = p
 	return nil
 }
@@ -170,11 +170,10 @@ func (t *task) adopt(group *idle.Group) {
 func (t *task) hold(ctx context.Context, calls *server) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer t.lean.Stop()
 	var parts sync.WaitGroup
-	errs := make([]error, 5)
+	errs := make([]error, 6)
 	for i, part := range []func(context.Context) error{
-		t.loop.Run, t.port.serve, t.watchPressure, t.watchLimits, calls.serve,
+		t.loop.Run, t.port.serve, t.watchPressure, t.watchLimits, t.lean.run, calls.serve,
 	} {
 		parts.Go(func() {
 			if errs[i] = part(ctx); errs[i] != nil {
@@ -186,16 +185,6 @@ func (t *task) hold(ctx context.Context, calls *server) error {
 	err := errors.Join(append(errs, t.spawner.killed())...)
 	t.watchers.Wait()
 	return err
-}
-
-// quietAfter is how long after a change of state memory is given back: not while a wake may
-// follow on the heels of a sleep.
-const quietAfter = 2 * time.Second
-
-func (t *task) beLean() {
-	if err := lean(); err != nil {
-		t.log.Warn("this shepherd is larger than it should be", "err", err)
-	}
 }
 
 // sleeps reports whether the process stands still or is parked.

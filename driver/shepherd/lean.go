@@ -1,55 +1,159 @@
 package shepherd
 
 import (
-	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"sync/atomic"
+	"time"
 )
 
-// lean gives back what this process has no use for while nothing happens: garbage, and the
-// pages of the program itself that starting has touched. Those are read from the page cache
-// again, a few at a time, when they are needed; what has to stay is some hundred KiB.
-func lean() error {
-	debug.FreeOSMemory()
-	maps, err := os.Open("/proc/self/maps")
-	if err != nil {
-		return fmt.Errorf("cannot give memory back: %w", err)
+const (
+	// quietAfter is how long after an event memory is given back: not while a wake may follow
+	// on the heels of a sleep.
+	quietAfter = 2 * time.Second
+	// programShare is how much of the program stays in memory, in bytes. What sleeps, wakes
+	// and connections need of it is less; starting needs five times as much, once.
+	programShare = 3 << 20
+	// gcPercent lets the heap grow to 2 MiB before there is a collection. Less would be no
+	// saving: the first one costs 0.7 MiB for good, a page of Go's own for each size of object.
+	gcPercent = 50
+	// garbage is how much more heap than once is worth a collection at once, in bytes, and
+	// perConn what each open connection may take besides.
+	garbage = 512 << 10
+	perConn = 16 << 10
+	// maxProcs is how many CPUs are used at once while there are more connections than a few.
+	// Else it is one: Go keeps memory for each.
+	maxProcs = 4
+	few      = 3
+)
+
+// lean keeps this process small: it gives back what it has no use for, some time after
+// something has happened.
+type lean struct {
+	program  []pages       // the parts of the program that are never written to
+	heap     uint64        // the least that there was of it; run's alone
+	conns    atomic.Int64  // that are relayed
+	happened chan struct{} // holds one token
+	log      *slog.Logger
+}
+
+func newLean(log *slog.Logger) *lean {
+	l := &lean{happened: make(chan struct{}, 1), log: log}
+	var err error
+	if l.program, err = programPages(); err == nil {
+		err = mapSingly(l.program)
 	}
-	defer maps.Close()
-	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
-		return fmt.Errorf("cannot give memory back: %w", err)
+		l.log.Info("this shepherd holds more of its program than it needs", "err", err)
 	}
-	var errs []error
-	lines := bufio.NewScanner(maps)
-	for lines.Scan() {
-		if from, to, ok := unchanging(lines.Text(), self); ok {
-			errs = append(errs, unmap(from, to))
+	return l
+}
+
+// run lives until ctx ends. What starting has left behind goes first.
+func (l *lean) run(ctx context.Context) error {
+	for {
+		if err := l.shed(); err != nil {
+			l.log.Warn("this shepherd is larger than it should be", "err", err)
+		}
+		select {
+		case <-l.happened:
+		case <-ctx.Done():
+			return nil
+		}
+		if !pause(ctx, quietAfter) {
+			return nil
 		}
 	}
-	return errors.Join(append(errs, lines.Err())...)
 }
 
-// unchanging reports whether a line of proc_pid_maps(5) is about a part of the program that
-// is never written to, and where it lies.
-func unchanging(line, program string) (from, to uintptr, ok bool) {
-	var mode string
-	if _, err := fmt.Sscanf(line, "%x-%x %s", &from, &to, &mode); err != nil {
-		return 0, 0, false
+// soon has memory given back before long.
+func (l *lean) soon() {
+	select {
+	case l.happened <- struct{}{}:
+	default: // it will be anyway
 	}
-	return from, to, (mode == "r-xp" || mode == "r--p") && strings.HasSuffix(line, " "+program)
 }
 
-// unmap drops the pages of a read-only file mapping; they come back when they are touched.
-func unmap(from, to uintptr) error {
-	_, _, errno := unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED)
-	if errno != 0 {
-		return fmt.Errorf("cannot give memory back: %w", errno)
+// enter and leave tell of every connection that is relayed.
+func (l *lean) enter() {
+	if l.conns.Add(1) == few+1 {
+		l.spread()
 	}
-	return nil
+}
+
+func (l *lean) leave() {
+	l.conns.Add(-1)
+	l.soon()
+}
+
+// spread uses as many CPUs as there is work for, also when that changes meanwhile.
+func (l *lean) spread() {
+	for n := l.procs(); runtime.GOMAXPROCS(0) != n; n = l.procs() {
+		runtime.GOMAXPROCS(n)
+	}
+}
+
+func (l *lean) procs() int {
+	if l.conns.Load() <= few {
+		return 1
+	}
+	return min(runtime.NumCPU(), maxProcs)
+}
+
+// shed gives back CPUs, garbage and pages of the program: each may make more of the next.
+func (l *lean) shed() error {
+	l.spread()
+	l.collect()
+	held, err := heldOfFiles()
+	if err != nil || held <= programShare {
+		return err
+	}
+	var errs []error
+	for _, p := range l.program {
+		errs = append(errs, p.drop())
+	}
+	return errors.Join(errs...)
+}
+
+// collect collects garbage where that is worth it.
+func (l *lean) collect() {
+	held := heldOfHeap()
+	if l.heap == 0 || held < l.heap {
+		l.heap = held
+	}
+	if held > l.heap+garbage+perConn*uint64(l.conns.Load()) {
+		debug.FreeOSMemory()
+	}
+}
+
+// heldOfHeap is how much memory heap and stacks take up, in bytes.
+func heldOfHeap() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapSys - m.HeapReleased + m.StackInuse
+}
+
+// heldOfFiles is how much of the files that this process has mapped, which is the program,
+// is in its memory, in bytes (proc_pid_statm(5)).
+func heldOfFiles() (int, error) {
+	text, err := os.ReadFile("/proc/self/statm")
+	fields := strings.Fields(string(text))
+	if err == nil && len(fields) < 3 {
+		err = fmt.Errorf("statm reads %q", text)
+	}
+	n := 0
+	if err == nil {
+		n, err = strconv.Atoi(fields[2])
+	}
+	if err != nil {
+		return 0, fmt.Errorf("cannot see how large this process is: %w", err)
+	}
+	return n * os.Getpagesize(), nil
 }

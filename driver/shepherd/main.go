@@ -30,11 +30,9 @@ type readyNote struct {
 	Error string `json:"error"` // "": the task is held
 }
 
-// gcPercent keeps a shepherd small, once it has begun.
-const gcPercent = 25
-
 // Main is a shepherd's whole life; it does not return before that is over, and returns the
-// process's exit status. cmd/doze calls it first thing where os.Args[1] is "shepherd".
+// process's exit status. A program calls it where os.Args[1] is "shepherd"; see package
+// entry.
 func Main() int {
 	ignore()
 	log := slog.New(slog.NewTextHandler(&boundedLog{file: os.Stderr}, nil))

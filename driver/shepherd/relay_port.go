@@ -27,6 +27,7 @@ type relayPort struct {
 	timeout  time.Duration // of a wake
 	log      *slog.Logger
 	lives    lives // set before serve
+	lean     *lean // set before serve
 	group    *idle.Group
 
 	shielded atomic.Int64 // requests for shielded paths that are being passed on
@@ -187,7 +188,9 @@ func (p *relayPort) pass(pair *relay.Pair) {
 	p.mu.Lock()
 	p.pairs[pair] = struct{}{}
 	p.mu.Unlock()
+	p.lean.enter()
 	pair.Join()
+	p.lean.leave()
 	p.mu.Lock()
 	delete(p.pairs, pair)
 	p.mu.Unlock()

@@ -50,7 +50,7 @@ type task struct {
 	exit    *Exit
 	changed chan struct{} // closed and made anew when anything of the above changes
 
-	lean     *time.Timer   // gives memory back when it is quiet
+	lean     *lean
 	ended    chan struct{} // closed when exit is set
 	watchers sync.WaitGroup
 }

@@ -16,7 +16,7 @@ func (t *task) onTransition(tr idle.Transition) {
 	if tr.To == idle.Ready && tr.From != idle.Draining && tr.Err == "" {
 		t.readyOnce.Store(true)
 	}
-	t.lean.Reset(quietAfter)
+	t.lean.soon()
 	t.change(func() {})
 }
 
