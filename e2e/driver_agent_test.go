@@ -92,6 +92,7 @@ func startDriven(t testing.TB) *driven {
 			client: agent.Client(), agent: agent}}
 	t.Cleanup(d.purgeAll)
 	d.awaitDriver()
+	t.Logf("on Nomad %s", d.node().Attributes["nomad.version"])
 	return d
 }
 

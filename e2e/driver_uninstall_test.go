@@ -99,6 +99,7 @@ func (d *driven) checkOrphan(o *orphan) {
 func (d *driven) uninstall() {
 	d.t.Helper()
 	d.reconfigure(pluginBlock(d.state), "", func() {
+		fail(d.t, syscall.Kill(pluginPid(d.t, d.plugin), syscall.SIGKILL))
 		fail(d.t, os.Rename(d.plugin, d.aside()))
 	})
 }

@@ -56,7 +56,11 @@ func (d *driven) testUpdate(depth depth) {
 		d.t.Errorf("its processes ran %d times", now-turns)
 	}
 
-	job.env = map[string]string{"NEW": "1"}
+	inPlace := job.edit
+	job.edit = func(job *nomad.Job) { // it is in the task's environment
+		inPlace(job)
+		job.Meta = map[string]string{"new": "1"}
+	}
 	if plan := d.plan(job); plan != "destructive" {
 		d.t.Errorf("the plan is %s", plan)
 	}
