@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 // BenchmarkDriver prints one table of what the task driver promises, beside what it is
@@ -18,30 +17,31 @@ import (
 // that are compared take turns. Who is not on the machine is named below the table.
 //
 // It uses the Docker daemon that DOCKER_HOST names, or the one at /var/run/docker.sock, and
-// starts none. With -short it takes a tenth of the rounds.
+// starts none. With -short it takes a tenth of the rounds; -bench Driver/frozen is that part
+// alone.
 func BenchmarkDriver(tb *testing.B) {
 	if os.Geteuid() != 0 {
 		tb.Skip("SKIPPED: the task driver was not measured: it needs root")
 	}
-	for tb.Loop() {
-		b := newBench(tb)
-		for _, measure := range []struct {
-			what string
-			run  func()
-		}{
-			{"wakes", b.wakes},
-			{"traffic", b.traffic},
-			{"starts", b.starts},
-			{"memory", b.memory},
-		} {
-			began := time.Now()
-			measure.run()
-			fmt.Fprintf(os.Stderr, "%s measured in %.0f s\n", measure.what, time.Since(began).Seconds())
-		}
-		b.table.head = append(b.table.head, "load at the end: "+load(b))
-		b.table.print(os.Stdout)
+	b := newBench(tb)
+	for _, part := range []struct {
+		name    string
+		measure func(*bench)
+	}{
+		{"frozen", (*bench).frozen},
+		{"parked", (*bench).parked},
+		{"traffic", (*bench).traffic},
+		{"starts", (*bench).starts},
+		{"memory", (*bench).memory},
+	} {
+		tb.Run(part.name, func(tb *testing.B) {
+			for tb.Loop() {
+				part.measure(b.in(tb))
+			}
+		})
 	}
-	tb.ReportMetric(0, "ns/op")
+	b.table.head = append(b.table.head, "load at the end: "+load(b))
+	b.table.print(os.Stdout)
 }
 
 // howToRead stands below the table.
@@ -79,6 +79,18 @@ func newBench(tb *testing.B) *bench {
 	b.docker.build(b.app)
 	b.table.head = append(b.table.head, "Docker "+b.docker.version)
 	return b
+}
+
+// in is the same run for one of its parts, whose tasks end with it.
+func (b *bench) in(tb *testing.B) *bench {
+	part := *b
+	part.TB, part.d = tb, b.d.in(tb)
+	if b.docker != nil {
+		engine := *b.docker
+		engine.TB = tb
+		part.docker = &engine
+	}
+	return &part
 }
 
 // buildBenchapp builds the application where every user may run it.

@@ -34,7 +34,6 @@ func (b *bench) memory() {
 	var naps []*nap
 	for i := range herd {
 		n := b.nap(fmt.Sprintf("mem-doze-%d", i), "relay")
-		defer n.end()
 		naps = append(naps, n)
 	}
 	b.leanWakes(naps)
@@ -96,7 +95,6 @@ func (b *bench) rawExecMemory() row {
 		job := drivenJob{id: fmt.Sprintf("mem-raw-%d", i), driver: "raw_exec",
 			config: map[string]any{"command": b.app}}
 		b.d.run(job)
-		defer b.purge(job.id)
 		alloc := b.d.alloc(job.id).ID
 		var own []int
 		b.d.await(job.id+" to start", func() error {

@@ -8,77 +8,58 @@ import (
 	"time"
 )
 
-// starter is a driver with a way to collect logs.
-type starter struct {
-	what   string
-	driver string
-	noLogs bool           // Nomad does not collect them
-	config map[string]any // beside the command
-	base   *starter       // what it is compared with; nil: it is a base itself
-	// open is from the placement to the port; answered to the first byte of an answer, since
-	// the shepherd's port is open before the application is.
-	open, answered samples
-}
-
-// starters are the ways to start the same application. Of doze's, each is compared with
-// raw_exec doing as much for its logs.
-func (b *bench) starters() []*starter {
-	logged := &starter{what: "raw_exec, logs by Nomad", driver: "raw_exec"}
-	silent := &starter{what: "raw_exec, no logs", driver: "raw_exec", noLogs: true}
-	ours := []*starter{
-		{what: "doze, logs by Nomad", driver: "doze", base: logged},
-		{what: "doze, logs by the shepherd", driver: "doze", noLogs: true, base: logged,
-			config: map[string]any{"logs": []map[string]any{{}}}},
-		{what: "doze, no logs", driver: "doze", noLogs: true, base: silent},
-	}
-	if !b.d.real {
-		return ours
-	}
-	return append([]*starter{logged, silent}, ours...)
-}
-
-// starts measures what comes after an allocation's placement.
+// starts measures what comes after an allocation's placement: until its port is open, and
+// until the first byte of an answer, since the shepherd's port is open before the application
+// is.
 func (b *bench) starts() {
-	all := b.starters()
+	ways := newStarts()
+	all := ways.all()
+	if !b.d.real {
+		all = []*start{ways.silent, ways.keeping, ways.logged}
+	}
+	for _, s := range all {
+		config := map[string]any{"command": b.app}
+		maps.Copy(config, s.job.config)
+		s.job.config = config
+	}
 	for i := range b.rounds(20) {
 		for j := range all {
-			b.start(all[(i+j)%len(all)], fmt.Sprintf("starts-%d-%d", i, j))
+			s := all[(i+j)%len(all)]
+			s.job.id = fmt.Sprintf("starts-%d-%d", i, j)
+			b.d.timeStart(s)
+			b.purge(s.job.id)
 		}
 	}
-	b.startRows("an allocation: placed → port open", all,
-		func(s *starter) *samples { return &s.open })
-	b.startRows("an allocation: placed → first byte of an answer", all,
-		func(s *starter) *samples { return &s.answered })
+	b.startRows("an allocation: placed → port open", ways,
+		func(s *start) []time.Duration { return s.opened })
+	b.startRows("an allocation: placed → first byte of an answer", ways,
+		func(s *start) []time.Duration { return s.answered })
 }
 
-func (b *bench) startRows(title string, all []*starter, of func(*starter) *samples) {
-	var rows, ratios []row
-	for _, s := range all {
-		rows = append(rows, row{what: s.what, samples: of(s)})
-		if b.d.real && s.base != nil {
-			ratios = append(ratios, row{what: s.what + " ÷ raw_exec",
-				samples: of(s).against(of(s.base), "×", ratio), goal: "p50 ≤ 0.5 ×",
-				met: func(s *samples) bool { return s.p50() <= 0.5 }})
+// startRows has each of ours beside raw_exec doing as much for its logs.
+func (b *bench) startRows(title string, ways *starts, of func(*start) []time.Duration) {
+	var rows []row
+	took := map[*start]*samples{}
+	for _, s := range ways.all() {
+		if took[s] = new(samples); len(of(s)) == 0 {
+			continue // there is no raw_exec
+		}
+		for _, d := range of(s) {
+			took[s].took(d)
+		}
+		rows = append(rows, row{what: s.driver + ", logs by " + s.logs, samples: took[s]})
+	}
+	for _, pair := range [][2]*start{
+		{ways.silent, ways.rawSilent}, {ways.keeping, ways.rawLogged}, {ways.logged, ways.rawLogged},
+	} {
+		if ours, theirs := pair[0], pair[1]; len(took[theirs].of) > 0 {
+			rows = append(rows, row{goal: "p50 ≤ 0.5 ×",
+				what:    fmt.Sprintf("doze, logs by %s ÷ raw_exec, logs by %s", ours.logs, theirs.logs),
+				samples: took[ours].against(took[theirs], "×", ratio),
+				met:     func(s *samples) bool { return s.p50() <= 0.5 }})
 		}
 	}
-	b.table.add(title, append(rows, ratios...)...)
-}
-
-// start starts and ends one job.
-func (b *bench) start(s *starter, id string) {
-	b.Helper()
-	config := map[string]any{"command": b.app}
-	if s.driver == "doze" {
-		config["listen"] = "http"
-	}
-	maps.Copy(config, s.config)
-	job := drivenJob{id: id, noLogs: s.noLogs, config: config}
-	placed, conn := b.d.firstConn(job, s.driver)
-	s.open.took(time.Since(placed))
-	ask(b, conn)
-	s.answered.took(firstByteOf(b, conn, placed))
-	fail(b, conn.Close())
-	b.purge(id)
+	b.table.add(title, rows...)
 }
 
 // purge ends a job, so that it takes nothing from what is measured next.

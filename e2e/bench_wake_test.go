@@ -40,23 +40,15 @@ func race(rounds int, contenders []*contender) {
 	}
 }
 
-// wakes measures from a connection, or where there is nobody to take one from the command
-// that wakes, to the first byte.
-func (b *bench) wakes() {
-	b.frozen()
-	b.parked()
-}
-
+// frozen measures from a connection, or where nobody takes one from the command that wakes, to
+// the first byte.
 func (b *bench) frozen() {
 	awake := b.nap("awake", "relay")
-	defer awake.end()
 	all := []*contender{{what: "never asleep, relay: the noise", every: 1, sleep: func() {},
 		wake: func() time.Duration { return b.firstByte(awake.addr, true) }}}
 	for _, activation := range []string{"relay", "socket"} {
 		asks := b.nap("asks-"+activation, activation)
-		defer asks.end()
 		greets := b.nap("greets-"+activation, activation, "greet")
-		defer greets.end()
 		all = append(all,
 			&contender{what: "frozen, " + activation + ", a request waits", every: 1, ours: true,
 				sleep: asks.freeze,
@@ -86,12 +78,12 @@ const frozenGoal = "p50 ≤ 1.5, p99 ≤ 5 ms"
 
 func meetsFrozenGoal(s *samples) bool { return s.p50() <= 1.5 && s.p99() <= 5 }
 
+// parked measures the same, with the application's own start in it.
 func (b *bench) parked() {
 	own := &contender{what: "the app's own start", every: 1, sleep: func() {}, wake: b.ownStart}
 	all := []*contender{own}
 	for _, activation := range []string{"relay", "socket"} {
 		n := b.nap("parks-"+activation, activation)
-		defer n.end()
 		all = append(all, &contender{what: "parked, " + activation, every: 1, ours: true,
 			sleep: n.park, wake: func() time.Duration { return b.firstByte(n.addr, true) }})
 	}
@@ -116,7 +108,6 @@ func (b *bench) parked() {
 // nap is a task of the driver that is put to sleep again and again.
 type nap struct {
 	b     *bench
-	job   string
 	addr  string
 	alloc *nomad.Allocation
 	pid   int // of its process when it was started
@@ -129,7 +120,7 @@ func (b *bench) nap(id, activation string, args ...string) *nap {
 		config: map[string]any{"command": b.app, "args": args, "listen": "http",
 			"activation": activation, "freeze_after": ""},
 		edit: func(job *nomad.Job) { job.TaskGroups[0].Tasks[0].Resources.CPU = new(400) }})
-	n := &nap{b: b, job: id, addr: b.d.addr(id), alloc: b.d.alloc(id)}
+	n := &nap{b: b, addr: b.d.addr(id), alloc: b.d.alloc(id)}
 	b.firstByte(n.addr, len(args) == 0)
 	pids := processesOf(b, n.alloc.ID)
 	if len(pids) != 1 {
@@ -138,9 +129,6 @@ func (b *bench) nap(id, activation string, args ...string) *nap {
 	n.pid = pids[0]
 	return n
 }
-
-// end ends the job, so that it takes nothing from what is measured next.
-func (n *nap) end() { n.b.purge(n.job) }
 
 func (n *nap) freeze() {
 	n.sleep("SIGSTOP", func() bool { return isFrozen(n.b, n.pid) })

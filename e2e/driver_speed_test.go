@@ -21,6 +21,28 @@ type start struct {
 	opened, answered []time.Duration
 }
 
+// starts are the ways to start it: under raw_exec, and under the driver with each way to
+// collect logs.
+type starts struct{ rawLogged, rawSilent, logged, keeping, silent *start }
+
+func newStarts() *starts {
+	return &starts{
+		rawLogged: &start{driver: "raw_exec", logs: "Nomad"},
+		rawSilent: &start{driver: "raw_exec", logs: "nobody", job: drivenJob{noLogs: true}},
+		logged: &start{driver: "doze", logs: "Nomad",
+			job: drivenJob{config: map[string]any{"listen": "http"}}},
+		keeping: &start{driver: "doze", logs: "the shepherd", job: drivenJob{noLogs: true,
+			config: map[string]any{"listen": "http", "logs": []map[string]any{{}}}}},
+		silent: &start{driver: "doze", logs: "nobody",
+			job: drivenJob{noLogs: true, config: map[string]any{"listen": "http"}}},
+	}
+}
+
+// all has what is compared side by side.
+func (s *starts) all() []*start {
+	return []*start{s.rawSilent, s.silent, s.rawLogged, s.keeping, s.logged}
+}
+
 // testPortOpen: from the allocation's placement a task's port is open in at most half of the
 // time that it takes under raw_exec, on the same agent, with whatever of ours collects its logs.
 // Where Nomad does that for both it is more: the process that it starts for that, before any
@@ -30,14 +52,8 @@ type start struct {
 // which has the application's own start in it, ten milliseconds for this one and the same for
 // both.
 func testPortOpen(t *testing.T, d *driven) {
-	listen, keep := map[string]any{"listen": "http"}, []map[string]any{{}}
-	rawLogged := &start{driver: "raw_exec", logs: "Nomad"}
-	rawSilent := &start{driver: "raw_exec", logs: "nobody", job: drivenJob{noLogs: true}}
-	logged := &start{driver: "doze", logs: "Nomad", job: drivenJob{config: listen}}
-	keeping := &start{driver: "doze", logs: "the shepherd", job: drivenJob{noLogs: true,
-		config: map[string]any{"listen": "http", "logs": keep}}}
-	silent := &start{driver: "doze", logs: "nobody", job: drivenJob{noLogs: true, config: listen}}
-	all := []*start{rawSilent, silent, rawLogged, keeping, logged}
+	ways := newStarts()
+	all := ways.all()
 	for round := range 11 {
 		for way, s := range all {
 			s.job.id = fmt.Sprintf("speed-%d-%d", way, round)
@@ -48,9 +64,9 @@ func testPortOpen(t *testing.T, d *driven) {
 		t.Logf("%-8s logs by %-12s  placed to port open %s, to the first byte %s", s.driver, s.logs,
 			median(s.opened).Round(time.Millisecond), median(s.answered).Round(time.Millisecond))
 	}
-	silent.takesAtMost(t, rawSilent, 0.5, 0.75)
-	keeping.takesAtMost(t, rawLogged, 0.5, 0.75)
-	logged.takesAtMost(t, rawLogged, 1, 1)
+	ways.silent.takesAtMost(t, ways.rawSilent, 0.5, 0.75)
+	ways.keeping.takesAtMost(t, ways.rawLogged, 0.5, 0.75)
+	ways.logged.takesAtMost(t, ways.rawLogged, 1, 1)
 }
 
 // takesAtMost bounds what a start takes as a share of what another one takes.
