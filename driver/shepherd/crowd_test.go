@@ -55,21 +55,25 @@ func wantReset(t *testing.T, ends []error) {
 }
 
 func TestClient_thousandWantWhatCannotStart_areLetGoAfterOneTry(t *testing.T) {
-	s := spec(t, "http")
-	s.OnDemand, s.Command = true, filepath.Join(s.Dir, "app")
-	writeProgram(t, s.Command, "#!/bin/sh\nexec sleep 1000\n", 0o755)
-	c := launch(t, s)
-	if err := os.Remove(s.Command); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	wantReset(t, crowd(t, c, 1000))
-	if took := time.Since(began); took > patience/2 {
-		t.Errorf("it took %s", took)
-	}
-	wantIn(t, events(t, c, shepherd.EventFailed).Message, "wake failed: there is no command")
-	if s := status(t, c); s.State != idle.Failed || s.Exit != nil {
-		t.Errorf("%+v", s)
+	for _, activation := range []shepherd.Activation{shepherd.Relay, shepherd.Socket} {
+		t.Run("activation "+string(activation), func(t *testing.T) {
+			s := spec(t, "http")
+			s.Activation, s.OnDemand, s.Command = activation, true, filepath.Join(s.Dir, "app")
+			writeProgram(t, s.Command, "#!/bin/sh\nexec sleep 1000\n", 0o755)
+			c := launch(t, s)
+			if err := os.Remove(s.Command); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			wantReset(t, crowd(t, c, 1000))
+			if took := time.Since(began); took > patience/2 {
+				t.Errorf("it took %s", took)
+			}
+			wantIn(t, events(t, c, shepherd.EventFailed).Message, "wake failed: there is no command")
+			if s := status(t, c); s.State != idle.Failed || s.Exit != nil {
+				t.Errorf("%+v", s)
+			}
+		})
 	}
 }
 

@@ -95,7 +95,7 @@ func (t *task) openPort() error {
 		if err != nil {
 			return err
 		}
-		p.log, p.still = t.log, t.sleeps
+		p.log, p.still, p.whileParked = t.log, t.sleeps, t.whileParked
 		t.port = p
 		return nil
 	}

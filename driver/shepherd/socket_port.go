@@ -33,6 +33,8 @@ type socketPort struct {
 	log     *slog.Logger
 	group   *idle.Group // set before serve
 	still   func() bool // whether the task still sleeps; set before serve
+	// whileParked runs a function where there is no process, and there is none meanwhile.
+	whileParked func(context.Context, func())
 
 	last   atomic.Int64 // Unix nanoseconds of the last end of a connection; 0: none
 	probes probePorts
@@ -145,10 +147,12 @@ func (p *socketPort) wake(ctx context.Context) time.Duration {
 	if err == nil {
 		return 0
 	}
-	if failed, ok := errors.AsType[*idle.FailedError](err); ok {
-		return failed.RetryAfter
+	failed, ok := errors.AsType[*idle.FailedError](err)
+	if !ok {
+		return lookAgainAfter
 	}
-	return lookAgainAfter
+	p.refuse(ctx)
+	return failed.RetryAfter
 }
 
 // dateEnds notes when connections end, not more often than it matters.
