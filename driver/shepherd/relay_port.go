@@ -72,8 +72,7 @@ func listen(addr string) (*net.TCPListener, error) {
 func (p *relayPort) addr() string { return p.listener.Addr().String() }
 func (p *relayPort) close()       { _ = p.listener.Close() } // twice at worst
 
-func (p *relayPort) awake() error           { return nil }
-func (p *relayPort) settle(context.Context) {}
+func (p *relayPort) awake() error { return nil }
 
 // Who comes while the application ends waits at the gate.
 func (p *relayPort) keepOut() error { return nil }

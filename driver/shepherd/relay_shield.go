@@ -44,6 +44,16 @@ func (p *relayPort) peek(conn *net.TCPConn) ([]byte, relay.Class) {
 	}
 }
 
+// settle lets the application finish the shielded requests that it has been passed. The gate
+// is shut: there will be no more.
+func (p *relayPort) settle(ctx context.Context) {
+	for range 100 {
+		if !p.busy() || !pause(ctx, 2*time.Millisecond) {
+			return
+		}
+	}
+}
+
 // answerShielded answers a request for a shielded path: the application itself where it is
 // awake, uncounted, else the shepherd.
 func (p *relayPort) answerShielded(conn *net.TCPConn, request []byte) {
