@@ -31,9 +31,6 @@ func Open(s Spec) *Group {
 	}
 	for _, controller := range sortedKeys(s.Legacy) {
 		dir := s.Legacy[controller]
-		if controller == "cpuset" {
-			g.fillCpuset(filepath.Dir(dir))
-		}
 		if g.made("cgroup "+controller, dir) {
 			g.legacy[controller] = dir
 		}
@@ -88,22 +85,31 @@ func (g *Group) enable(dir string) {
 	}
 }
 
-// fillCpuset gives a new v1 cpuset its parent's CPUs and memory nodes: an empty one takes
-// no process.
+// fillCpuset gives a new v1 cpuset, and those above it, its parent's CPUs and memory nodes:
+// an empty one takes no process.
 func (g *Group) fillCpuset(dir string) {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
-		own, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil || strings.TrimSpace(string(own)) != "" {
-			continue
-		}
-		parents, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
-		if err == nil {
-			err = write(dir, file, strings.TrimSpace(string(parents)))
-		}
-		if err != nil {
+		if err := inherit(dir, file); err != nil {
 			g.miss("cgroup cpuset", err)
 		}
 	}
+}
+
+// inherit writes into a cgroup's empty file what its parent has there.
+func inherit(dir, file string) error {
+	own, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil || strings.TrimSpace(string(own)) != "" {
+		return nil // above the mount; it has its own
+	}
+	parent := filepath.Dir(dir)
+	if err := inherit(parent, file); err != nil {
+		return err
+	}
+	theirs, err := os.ReadFile(filepath.Join(parent, file))
+	if err != nil {
+		return err
+	}
+	return write(dir, file, strings.TrimSpace(string(theirs)))
 }
 
 // Directory opens the v2 directory for clone3(2)'s CLONE_INTO_CGROUP; nil where there is

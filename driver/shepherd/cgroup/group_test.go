@@ -1,16 +1,11 @@
 package cgroup_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"doze/driver/shepherd/cgroup"
 )
@@ -143,50 +138,5 @@ func TestGroup_stats_areReadFromBothKinds(t *testing.T) {
 		s.Memory.Max != 2000 || !s.Memory.MaxKnown || s.Memory.Limit != 0 ||
 		s.Memory.RSS != 300 || s.Memory.OOMKills != 3 || s.Pids != 5 {
 		t.Errorf("%+v", s)
-	}
-}
-
-// A real process, in whatever freezer there is.
-func TestGroup_realProcess_freezesThawsAndDies(t *testing.T) {
-	h, err := cgroup.Detect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if os.Geteuid() != 0 || h.Unified == "" {
-		t.Skip("NEEDS ROOT AND CGROUP V2")
-	}
-	name := fmt.Sprintf("doze-test-cgroup-%d", os.Getpid())
-	s := cgroup.Spec{Unified: filepath.Join(h.Unified, name)}
-	g := cgroup.Open(s)
-	t.Cleanup(func() {
-		if err := cgroup.Remove(s); err != nil {
-			t.Error(err)
-		}
-	})
-	dir, err := g.Directory()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.Close()
-	for round := range 2 { // what has been killed in may be started in again
-		child := exec.Command("sleep", "60")
-		child.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		if err := g.Freeze(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if pids := g.Processes(); len(pids) != 1 || pids[0] != child.Process.Pid {
-			t.Fatal(pids)
-		}
-		if err := g.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := child.Wait(); err == nil || err.Error() != "signal: killed" {
-			t.Fatalf("round %d: %v", round, err)
-		}
 	}
 }
