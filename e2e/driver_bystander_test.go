@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	nomad "github.com/hashicorp/nomad/api"
@@ -33,6 +34,7 @@ type bystander struct {
 	talk       *talk  // of a client that speaks; else nil
 	addr       string // for the time when nobody can be asked
 	life       string // of its process; "" for one that is parked
+	line       string // that it was asked to write in the outage; "": it was not
 	alloc      *nomad.Allocation
 }
 
@@ -87,7 +89,8 @@ func (d *driven) bring(b *bystander) {
 	}
 }
 
-// visit is what the client does while nobody is there but the task's shepherd.
+// visit is what the client does while nobody is there but the task's shepherd. What a task
+// writes then is read later.
 func (d *driven) visit(b *bystander) {
 	d.t.Helper()
 	var err error
@@ -96,6 +99,10 @@ func (d *driven) visit(b *bystander) {
 		err = b.conn.dial(b.addr)
 	case b.contact == speaking && b.depth != awake:
 		_, err = b.conn.get()
+	}
+	if err == nil && (b.depth == awake || b.contact == visited) {
+		b.line = fmt.Sprintf("written at %d", time.Now().UnixNano())
+		_, err = get(b.addr, "/log?line="+url.QueryEscape(b.line))
 	}
 	if err != nil {
 		d.t.Errorf("%s: in the outage: %v", b.job, err)
@@ -139,6 +146,7 @@ func (d *driven) checkUsable(b *bystander) {
 	if now, _ := d.whoAnswers(b.job); b.life != "" && now != b.life {
 		d.t.Errorf("%s is the process from %s now, not %s", b.job, now, b.life)
 	}
+	d.awaitLog(b.job, b.line)
 	d.signal(b.job, "SIGCONT") // the driver knows the task
 }
 
