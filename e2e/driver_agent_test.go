@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,8 +65,9 @@ func TestDriver_onARealAgent(t *testing.T) {
 	one(promise{"nothing of it is left", testNothingLeft})
 }
 
-// startDriven starts an agent of its own, since the tests kill it.
-func startDriven(t testing.TB) *driven {
+// startDriven starts an agent of its own, since the tests kill it, with more configuration
+// where a test wants it.
+func startDriven(t testing.TB, extra ...string) *driven {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "doze-e2e-driver-")
 	fail(t, err)
@@ -80,7 +82,8 @@ func startDriven(t testing.TB) *driven {
 	copyProgram(t, self, filepath.Join(dir, "app"))
 	state := filepath.Join(dir, "run")
 	agent, err := realnomad.Start(realnomad.Config{PluginDir: plugins,
-		Extra: pluginBlock(state) + "telemetry { publish_allocation_metrics = true }\n"})
+		Extra: pluginBlock(state) + "telemetry { publish_allocation_metrics = true }\n" +
+			strings.Join(extra, "\n")})
 	if errors.Is(err, realnomad.ErrNotFound) {
 		t.Skip("SKIP: nomad is not on PATH; the driver was not tried on a real agent")
 	}
