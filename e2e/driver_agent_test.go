@@ -141,11 +141,11 @@ func (d *driven) node() *nomad.Node {
 }
 
 // await tries f for a while, and fails with what it said last. An agent that was ended takes
-// up to twenty seconds until it has registered its node again and tells what has happened.
+// up to half a minute until it has registered its node again and tells what has happened.
 func (d *driven) await(what string, f func() error) {
 	d.t.Helper()
 	var err error
-	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if err = f(); err == nil {
 			return
 		}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"syscall"
 	"testing"
 )
@@ -25,6 +26,7 @@ func TestDriver_agentOrPluginDies_tasksDoNot(t *testing.T) {
 	} {
 		t.Run(crash.name, func(t *testing.T) { d.in(t).survive(tasks, crash.do) })
 	}
+	t.Run("everything, as at a boot", func(t *testing.T) { d.in(t).testBoot(tasks) })
 }
 
 // survive brings about one crash and looks what has become of everything.
@@ -52,6 +54,29 @@ func (d *driven) survive(tasks []*bystander, crash func(meanwhile func())) {
 	}
 	for _, b := range tasks {
 		d.checkUsable(b)
+	}
+}
+
+// testBoot: what a boot does not leave, neither shepherds nor their directory, Nomad starts
+// anew in its allocation. That is no failure.
+func (d *driven) testBoot(tasks []*bystander) {
+	for _, b := range tasks {
+		b.life, _ = d.whoAnswers(b.job)
+		d.bringTo(b.job, b.depth)
+	}
+	d.crashAgent(syscall.SIGKILL)(func() {
+		fail(d.t, syscall.Kill(pluginPid(d.t, d.plugin), syscall.SIGKILL))
+		for _, pid := range shepherdsIn(d.t, d.state) {
+			fail(d.t, syscall.Kill(pid, syscall.SIGKILL))
+		}
+		fail(d.t, os.RemoveAll(d.state))
+	})
+	for _, b := range tasks {
+		d.awaitOther(b.job, b.life)
+		if now := d.alloc(b.job); now.ID != b.alloc.ID || now.TaskStates["app"].Failed {
+			d.t.Errorf("%s is allocation %s now:\n%s", b.job, now.ID,
+				eventsOf(now.TaskStates["app"]))
+		}
 	}
 }
 
@@ -89,6 +114,7 @@ type ending struct {
 	want  string // in an event
 	// for the time when nobody can be asked
 	addr, alloc string
+	shepherd    int
 }
 
 // endings are one of each kind, at their depth.
@@ -103,6 +129,7 @@ func (d *driven) endings() []ending {
 		{job: "eats", depth: awake, do: asked("/eat"), want: "OOM Killed"},
 		{job: "lost", depth: awake, do: shepherdKilled, want: lost},
 		{job: "lost-frozen", depth: frozen, do: shepherdKilled, want: lost},
+		{job: "lost-parked", depth: parked, do: shepherdKilled, want: lost},
 	}
 	for _, e := range all {
 		d.register(drivenJob{id: e.job, config: map[string]any{"listen": "http", "freeze_after": ""}})
@@ -110,10 +137,9 @@ func (d *driven) endings() []ending {
 	for i := range all {
 		e := &all[i]
 		d.whoAnswers(e.job)
-		if e.depth == frozen {
-			d.sleep(e.job, "SIGSTOP", frozen)
-		}
 		e.addr, e.alloc = d.addr(e.job), d.alloc(e.job).ID
+		e.shepherd = shepherdOf(d.t, processesOf(d.t, e.alloc)[0])
+		d.bringTo(e.job, e.depth)
 	}
 	return all
 }
@@ -131,5 +157,5 @@ func killed(t testing.TB, e ending) {
 }
 
 func shepherdKilled(t testing.TB, e ending) {
-	fail(t, syscall.Kill(shepherdOf(t, processesOf(t, e.alloc)[0]), syscall.SIGKILL))
+	fail(t, syscall.Kill(e.shepherd, syscall.SIGKILL))
 }
