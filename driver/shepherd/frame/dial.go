@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
+	"syscall"
 )
 
 // ErrNobody: nothing listens at the path, or it ended before it had answered.
@@ -47,12 +49,19 @@ func Dial(ctx context.Context, path, call string, params any) (*Client, error) {
 	return c, nil
 }
 
-// unreachable is ErrNobody, or the end of ctx.
+// unreachable is the end of ctx, ErrNobody where the other side is known to be gone, or what
+// has kept this side from asking: no descriptor, no time, a queue that is full.
 func unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("%w: %w", ErrNobody, err)
+	for _, gone := range []error{syscall.ENOENT, syscall.ECONNREFUSED, syscall.ECONNRESET,
+		syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF} {
+		if errors.Is(err, gone) {
+			return fmt.Errorf("%w: %w", ErrNobody, err)
+		}
+	}
+	return fmt.Errorf("cannot ask: %w", err)
 }
 
 // Close ends the call; what the other side does for it ends too.
