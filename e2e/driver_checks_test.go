@@ -11,13 +11,13 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 )
 
-// checksSeen is how many results of a check each sleeping task has to outlive: an hour of
-// them, one every three minutes.
+// checksSeen is how many results of a check in a row each sleeping task has to outlive.
 const checksSeen = 20
 
 // testChecks: Nomad's own checks of a shielded path, every second and with a check_restart
-// that forgives nothing once the task has had time to start, neither wake a sleeping task nor find it ill; and a deployment that
-// waits for them succeeds, though nobody has ever asked for the task.
+// that forgives nothing once the task has had time to start, neither wake a sleeping task nor
+// find it ill; and a deployment that waits for them succeeds, though nobody has ever asked for
+// the task.
 func testChecks(t *testing.T, d *driven) {
 	for _, c := range []struct {
 		job    string

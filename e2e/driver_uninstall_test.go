@@ -65,11 +65,12 @@ func testAwayAndBack(t *testing.T, d *driven) {
 	d.install()
 	for _, o := range orphans {
 		d.await(o.job+" to be found again", func() error {
-			if err := d.client.Allocations().Signal(d.alloc(o.job), d.query(), "app", "SIGCONT"); err != nil {
+			now := d.alloc(o.job)
+			if err := d.client.Allocations().Signal(now, d.query(), "app", "SIGCONT"); err != nil {
 				return err
 			}
-			if now := d.alloc(o.job); now.ID != o.alloc || now.ClientStatus != "running" {
-				return fmt.Errorf("%s is allocation %s, %s", o.job, now.ID, now.ClientStatus)
+			if now.ID != o.alloc || now.ClientStatus != "running" {
+				return fmt.Errorf("it is allocation %s, %s", now.ID, now.ClientStatus)
 			}
 			return nil
 		})
