@@ -27,7 +27,7 @@ func (m machine) cgroupsOf(task drivers.TaskConfig) cgroup.Spec {
 	case !m.isDir(nomads):
 	case unified != "" && strings.HasPrefix(nomads, unified+"/"):
 		if own {
-			spec.Unified = nomads
+			spec.Unified, spec.Lent = nomads, isForAllStarts(nomads)
 		}
 	case m.cgroups.Legacy["cpuset"] == "":
 	case own:
@@ -62,6 +62,14 @@ func (m machine) legacyOf(task drivers.TaskConfig) map[string]string {
 func isTasksOwn(path string, task drivers.TaskConfig) bool {
 	name := strings.TrimSuffix(filepath.Base(path), ".scope")
 	return task.AllocID != "" && name == task.AllocID+"."+task.Name
+}
+
+// isForAllStarts reports whether a cgroup of Nomad's has to be there at the task's next
+// start: before 1.7, which puts it into a slice for cores that are shared or reserved, Nomad
+// makes it once in an allocation's life, and each start waits for it.
+func isForAllStarts(path string) bool {
+	slice := filepath.Base(filepath.Dir(path))
+	return slice != "share.slice" && slice != "reserve.slice"
 }
 
 // limitsOf are the task's limits. Memory is no longer a limit where it can be swapped out.

@@ -28,12 +28,13 @@ type handleState struct {
 	StartedAt time.Time `json:"started_at"`
 	// Where the task's processes are, should the shepherd be gone and they not.
 	Unified string            `json:"cgroup_unified,omitempty"`
+	Lent    bool              `json:"cgroup_lent,omitempty"` // of Unified
 	Legacy  map[string]string `json:"cgroup_legacy,omitempty"`
 }
 
 // groups are the task's cgroups.
 func (s handleState) groups() cgroup.Spec {
-	return cgroup.Spec{Unified: s.Unified, Legacy: s.Legacy}
+	return cgroup.Spec{Unified: s.Unified, Lent: s.Lent, Legacy: s.Legacy}
 }
 
 // isLeft reports whether the shepherd's directory still is there: its removal is a shepherd's

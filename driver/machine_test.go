@@ -98,9 +98,19 @@ func TestCgroups_v2AndNomadsExists_itIsUsed(t *testing.T) {
 	for _, mounts := range []string{onlyV2,
 		onlyV2 + "30 24 0:30 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n"} {
 		m := survey(files("6.8.0", mounts, scope2), 0)
-		if got := m.cgroupsOf(web(scope2)); got.Unified != scope2 || len(got.Shepherd) != 1 {
+		got := m.cgroupsOf(web(scope2))
+		if got.Unified != scope2 || got.Lent || len(got.Shepherd) != 1 {
 			t.Errorf("the task is put into %q, its shepherd into %q", got.Unified, got.Shepherd)
 		}
+	}
+}
+
+// Nomad 1.6 waits for it at the next start, and does not make it again.
+func TestCgroups_v2AndNomadsIsForAllStarts_itIsGivenBack(t *testing.T) {
+	const scope = "/sys/fs/cgroup/nomad.slice/a.web.scope"
+	m := survey(files("6.8.0", onlyV2, scope), 0)
+	if got := m.cgroupsOf(web(scope)); got.Unified != scope || !got.Lent {
+		t.Errorf("got %+v", got)
 	}
 }
 

@@ -31,7 +31,7 @@ func (d *Driver) Start(ctx context.Context, task drivers.TaskConfig) (drivers.St
 	defer d.tasks.unreserve(task.ID)
 	state := handleState{TaskID: task.ID, AllocID: task.AllocID, TaskName: task.Name,
 		Dir: d.dirOf(task.ID), StartedAt: time.Now().UTC(),
-		Unified: spec.Cgroup.Unified, Legacy: spec.Cgroup.Legacy}
+		Unified: spec.Cgroup.Unified, Lent: spec.Cgroup.Lent, Legacy: spec.Cgroup.Legacy}
 	data, err := state.encode()
 	if err != nil {
 		return drivers.Started{}, err

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -8,23 +9,31 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
-// write writes a value to one of a cgroup's files, which must exist.
+// write writes a value to one of a cgroup's files, which must exist. It goes around package
+// os, which takes these files for ones to be waited for where the kernel says EAGAIN.
 func write(dir, file, value string) error {
 	path := filepath.Join(dir, file)
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(value)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
+	err := writeFile(path, []byte(value))
 	if err != nil {
 		return fmt.Errorf("cannot write %q to %s: %w", value, path, err)
 	}
 	return nil
+}
+
+func writeFile(path string, value []byte) error {
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	// interrupted by the runtime's own signals: setting a limit of v1's may have to reclaim
+	for again := true; again; again = errors.Is(err, unix.EINTR) {
+		_, err = unix.Write(fd, value)
+	}
+	return errors.Join(err, unix.Close(fd))
 }
 
 // readFields returns the words of a file, nil when it can't be read.

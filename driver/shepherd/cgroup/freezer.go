@@ -47,6 +47,7 @@ func (g *Group) Freeze(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot freeze: %w", err), g.Thaw())
 	}
+	g.swapWhileFrozen(true)
 	return nil
 }
 
@@ -61,6 +62,7 @@ func (g *Group) Thaw() error {
 	}
 	if err == nil {
 		g.still.set(false)
+		g.swapWhileFrozen(false)
 	}
 	return err
 }

@@ -15,10 +15,12 @@ import (
 // Group is one task's cgroups. The zero value has none: it can neither freeze nor limit,
 // and everything that would need a cgroup does nothing. It is safe for concurrent use.
 type Group struct {
-	unified string
-	legacy  map[string]string
-	missing []string
-	still   still
+	unified  string
+	lent     bool
+	legacy   map[string]string
+	missing  []string
+	still    still
+	swapless bool // in v2: no swap is allowed
 }
 
 // Open makes the directories that are not there yet and sets the limits. What this machine
@@ -26,7 +28,7 @@ type Group struct {
 func Open(s Spec) *Group {
 	g := &Group{legacy: map[string]string{}}
 	if s.Unified != "" && g.made("cgroup v2", s.Unified) {
-		g.unified = s.Unified
+		g.unified, g.lent = s.Unified, s.Lent
 		g.enable(s.Unified)
 	}
 	for _, controller := range sortedKeys(s.Legacy) {
@@ -39,6 +41,8 @@ func Open(s Spec) *Group {
 		}
 	}
 	g.limit(s.Limits)
+	g.swapless = s.Limits.SwapBytes < 0 && g.legacy["memory"] == "" &&
+		exists(g.unified, "memory.swap.max")
 	return g
 }
 
@@ -167,7 +171,7 @@ const removeFor = 2 * time.Second
 
 // Remove removes the directories; nothing may live in them any more (see Kill).
 func (g *Group) Remove() error {
-	return Remove(Spec{Unified: g.unified, Legacy: g.legacy})
+	return Remove(Spec{Unified: g.unified, Lent: g.lent, Legacy: g.legacy})
 }
 
 // Remove removes a task's directories, and what the task has made below them.
@@ -183,7 +187,20 @@ func Remove(s Spec) error {
 			errs = append(errs, removeTree(dir, deadline))
 		}
 	}
+	if s.Lent {
+		errs = append(errs, makeAgain(s.Unified))
+	}
 	return errors.Join(errs...)
+}
+
+// makeAgain makes a directory that was lent, unless who lent it has been faster, or has
+// removed it all.
+func makeAgain(dir string) error {
+	err := os.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // removeTree removes dir, deepest first. A cgroup stays busy for some milliseconds after

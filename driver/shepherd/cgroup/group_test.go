@@ -100,6 +100,28 @@ func TestGroup_limitsInV1_areWritten(t *testing.T) {
 	}
 }
 
+func TestGroup_withoutSwapInV2_maySwapWhileFrozen(t *testing.T) {
+	dir := fake(t, "cgroup.freeze", "cgroup.events", "memory.max", "memory.swap.max")
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.events"), []byte("frozen 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	g := cgroup.Open(cgroup.Spec{Unified: dir, Limits: cgroup.Limits{MemoryBytes: 1 << 20, SwapBytes: -1}})
+	for range 2 {
+		if got := content(t, dir, "memory.swap.max"); !strings.HasPrefix(got, "0") {
+			t.Errorf("awake, it may have %s of swap", got)
+		}
+		if err := g.Freeze(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := content(t, dir, "memory.swap.max"); got != "max" {
+			t.Errorf("frozen, it may have %s of swap", got)
+		}
+		if err := g.Thaw(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestGroup_ofNothing_doesNothing(t *testing.T) {
 	g := cgroup.Open(cgroup.Spec{})
 	if err := g.Freeze(t.Context()); !errors.Is(err, cgroup.ErrNoFreezer) {

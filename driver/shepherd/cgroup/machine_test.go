@@ -2,6 +2,7 @@ package cgroup_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -52,10 +53,15 @@ func here(t *testing.T) (cgroup.Hierarchy, cgroup.Spec) {
 	return h, s
 }
 
-// sleeper starts a process in the group, as a shepherd does.
 func sleeper(t *testing.T, g *cgroup.Group) *exec.Cmd {
 	t.Helper()
-	child := exec.Command("sleep", "60")
+	return start(t, g, "sleep", "60")
+}
+
+// start starts a process in the group, as a shepherd does.
+func start(t *testing.T, g *cgroup.Group, argv ...string) *exec.Cmd {
+	t.Helper()
+	child := exec.Command(argv[0], argv[1:]...)
 	dir, dirErr := g.Directory()
 	if dirErr != nil {
 		t.Fatal(dirErr)
@@ -150,6 +156,33 @@ func TestKill_frozenByOneWhoIsGone_leavesThePlaceToOthers(t *testing.T) {
 	}
 }
 
+// A directory that is lent is there again, as new, once it has been removed.
+func TestRemove_lent_isThereForTheNextOne(t *testing.T) {
+	h, s := here(t)
+	if h.Unified == "" {
+		t.Skip("NEEDS CGROUP V2")
+	}
+	s.Lent = true
+	for _, remove := range []func(*cgroup.Group) error{
+		(*cgroup.Group).Remove, func(*cgroup.Group) error { return cgroup.Remove(s) },
+	} {
+		g := cgroup.Open(s)
+		child := sleeper(t, g)
+		if h.Freezer() == cgroup.FreezerV2 {
+			freeze(t, g)
+		}
+		err := errors.Join(g.Kill(), cgroup.Kill(s))
+		_ = child.Wait() // killed just now
+		if err := errors.Join(err, remove(g)); err != nil {
+			t.Fatal(err)
+		}
+		used, err := os.ReadFile(filepath.Join(s.Unified, "cpu.stat"))
+		if err != nil || !strings.HasPrefix(string(used), "usage_usec 0\n") {
+			t.Errorf("left behind: %q, %v", used, err)
+		}
+	}
+}
+
 // offered are the limits that this machine has a controller for.
 func offered(h cgroup.Hierarchy) cgroup.Limits {
 	var l cgroup.Limits
@@ -182,6 +215,39 @@ func TestGroup_limitsThatTheMachineOffers_areTaken(t *testing.T) {
 	}
 	if stats.CPU.Total == 0 || h.Mode == cgroup.V2 && stats.Pids != 1 {
 		t.Errorf("%+v", stats)
+	}
+	if err := g.Kill(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The room that a frozen task takes can be had by others where the machine has swap; awake
+// it takes none.
+func TestGroup_frozenWithoutSwapOfItsOwn_isSwappedOut(t *testing.T) {
+	_, s := here(t)
+	s.Limits = cgroup.Limits{MemoryBytes: 64 << 20, SwapBytes: -1}
+	g := cgroup.Open(s)
+	swaps, err := os.ReadFile("/proc/swaps")
+	reclaim := filepath.Join(s.Unified, "memory.reclaim") // since Linux 5.19
+	if _, missing := os.Stat(reclaim); missing != nil || err != nil || strings.Count(string(swaps), "\n") < 2 {
+		t.Skip("NEEDS SWAP, AND CGROUP V2 WITH memory.reclaim")
+	}
+	start(t, g, "sh", "-c", "head -c 20m /dev/zero | tail; sleep 60") // tail keeps all of it
+	for _, frozen := range []bool{false, true} {
+		if frozen {
+			freeze(t, g)
+		}
+		for deadline := time.Now().Add(10 * time.Second); g.Stats().Memory.RSS < 15<<20; {
+			if time.Now().After(deadline) {
+				t.Fatalf("%+v", g.Stats().Memory)
+			}
+			runtime.Gosched()
+		}
+		// fails where less than that can be had
+		_ = exec.Command("sh", "-c", "echo 10M > "+reclaim).Run()
+		if swapped := g.Stats().Memory.Swap; swapped > 0 != frozen {
+			t.Errorf("frozen is %t, and %d bytes are swapped out", frozen, swapped)
+		}
 	}
 	if err := g.Kill(); err != nil {
 		t.Error(err)

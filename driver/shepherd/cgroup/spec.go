@@ -6,6 +6,9 @@ type Spec struct {
 	// Unified is the task's directory in the cgroup v2 hierarchy, absolute; in hybrid mode
 	// the one below the cgroup2 mount. "": none.
 	Unified string
+	// Lent says that Unified is somebody else's, who wants it to be there for the next one:
+	// Remove leaves it empty and as new.
+	Lent bool
 	// Legacy are the task's directories in v1 hierarchies by controller: cpu, cpuacct,
 	// memory, freezer, pids, cpuset. A controller that v2 has does not belong here.
 	Legacy map[string]string
