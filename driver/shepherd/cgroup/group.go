@@ -62,7 +62,10 @@ func (g *Group) made(what, dir string) bool {
 }
 
 // enable asks for the controllers that limits need, from the top down. A parent that can't
-// delegate one shows when the limit is set.
+// delegate one shows when the limit is set. One with processes of its own is not asked: it
+// has to refuse some, and with the others alone no process could live below it.
+//
+// Source: kernel admin-guide/cgroup-v2.rst, "No Internal Process Constraint", "Threads".
 func (g *Group) enable(dir string) {
 	parent := filepath.Dir(dir)
 	have := readFields(filepath.Join(parent, "cgroup.controllers"))
@@ -80,10 +83,13 @@ func (g *Group) enable(dir string) {
 		return
 	}
 	g.enable(parent)
+	isRoot := !exists(parent, "cgroup.type")
+	if !isRoot && len(readFields(filepath.Join(parent, "cgroup.procs"))) > 0 {
+		return
+	}
 	have = readFields(filepath.Join(parent, "cgroup.controllers"))
 	for _, c := range wanted {
 		if slices.Contains(have, c) {
-			// refused where processes live in parent: seen when the limit is set
 			_ = write(parent, "cgroup.subtree_control", "+"+c)
 		}
 	}

@@ -100,6 +100,27 @@ func TestGroup_limitsInV1_areWritten(t *testing.T) {
 	}
 }
 
+// Handed down by a cgroup with processes of its own, some controllers would keep every process
+// out of the task's.
+func TestGroup_controllersInV2_areHandedDownWhereNobodyLives(t *testing.T) {
+	for _, c := range []struct{ kind, procs, want string }{
+		{"cgroup.type", "", "+pids"}, {"cgroup.type", "17\n", ""}, {"root", "17\n", "+pids"},
+	} {
+		slice := fake(t, c.kind, "cgroup.subtree_control")
+		for file, text := range map[string]string{
+			"cgroup.controllers": "pids\n", "cgroup.procs": c.procs,
+		} {
+			if err := os.WriteFile(filepath.Join(slice, file), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cgroup.Open(cgroup.Spec{Unified: filepath.Join(slice, "task.scope")})
+		if got := content(t, slice, "cgroup.subtree_control"); got != c.want {
+			t.Errorf("%s with processes %q hands down %q", c.kind, c.procs, got)
+		}
+	}
+}
+
 func TestGroup_withoutSwapInV2_maySwapWhileFrozen(t *testing.T) {
 	dir := fake(t, "cgroup.freeze", "cgroup.events", "memory.max", "memory.swap.max")
 	if err := os.WriteFile(filepath.Join(dir, "cgroup.events"), []byte("frozen 1\n"), 0o644); err != nil {
