@@ -23,14 +23,15 @@ func (a account) ids() string {
 // accountOf is the job's user, "name" or "name:group" by names or numbers, or else the
 // agent's default.
 func accountOf(task string, cfg AgentConfig) (account, error) {
-	name, group, _ := strings.Cut(word(task, cfg.User), ":")
+	whole := word(task, cfg.User)
+	name, group, _ := strings.Cut(whole, ":")
 	a, err := readAccount(name, group)
 	if err != nil {
-		return account{}, fmt.Errorf("cannot run the task as user %q: %w", word(task, cfg.User), err)
+		return account{}, fmt.Errorf("cannot run the task as user %q: %w", whole, err)
 	}
 	if !cfg.AllowRoot && (a.Uid == "0" || a.group == "0") {
 		return account{}, fmt.Errorf("cannot run the task as user %q, which is root's; leave user "+
-			`out, or set allow_root = true in the agent's plugin "doze" block`, word(task, cfg.User))
+			`out, or set allow_root = true in the agent's plugin "doze" block`, whole)
 	}
 	return a, nil
 }

@@ -8,7 +8,8 @@ import (
 func TestAccountOf_root_needsTheAgentsLeave(t *testing.T) {
 	cfg := AgentConfig{User: "nobody"}
 	for _, name := range []string{"root", "0", "nobody:root", "nobody:0"} {
-		if _, err := accountOf(name, cfg); err == nil || !strings.Contains(err.Error(), "allow_root") {
+		_, err := accountOf(name, cfg)
+		if err == nil || !strings.Contains(err.Error(), "allow_root") {
 			t.Errorf("%s: got error %v", name, err)
 		}
 	}
@@ -28,11 +29,9 @@ func TestAccountOf_namesAndNumbers_areTheSameIDs(t *testing.T) {
 }
 
 func TestAccountOf_strangers_areNamed(t *testing.T) {
-	for name, want := range map[string]string{
-		"no-such-user":   `cannot run the task as user "no-such-user": this node has no user "no-such-user"`,
-		"daemon:nogrp":   `cannot run the task as user "daemon:nogrp": this node has no group "nogrp"`,
-		"4000000:daemon": `cannot run the task as user "4000000:daemon": this node has no user "4000000"`,
-	} {
+	for name, unknown := range map[string]string{"no-such-user": `user "no-such-user"`,
+		"daemon:nogrp": `group "nogrp"`, "4000000:daemon": `user "4000000"`} {
+		want := `cannot run the task as user "` + name + `": this node has no ` + unknown
 		if _, err := accountOf(name, AgentConfig{}); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}

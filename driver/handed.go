@@ -6,7 +6,8 @@ import "doze/plugins/drivers"
 // machine's own files: a device or a mount can be had at its own path only, where it is
 // already.
 func checkHanded(task drivers.TaskConfig, ps *Problems) {
-	const hint = "a task of this driver sees the machine's files as they are; use it at its own path"
+	const hint = "a task of this driver sees the machine's files as they are; " +
+		"use it at its own path"
 	for _, d := range task.Devices {
 		if d.TaskPath != d.HostPath {
 			ps.addAt("device", hint, "%q can't be seen as %q", d.HostPath, d.TaskPath)

@@ -10,7 +10,8 @@ import (
 // stub is a machine with systemd-resolved: its own resolv.conf names a server that only the
 // machine's own network reaches.
 func stub(inNamespace bool) resolver {
-	r := resolver{servers: []string{"127.0.0.53"}, searches: []string{"lan"}, options: []string{"edns0"}}
+	r := resolver{servers: []string{"127.0.0.53"}, searches: []string{"lan"},
+		options: []string{"edns0"}}
 	if inNamespace {
 		r.servers = []string{"10.0.0.1", "10.0.0.2"}
 	}
@@ -25,8 +26,8 @@ func TestResolverOf_dnsBlock_replacesWhatItNames(t *testing.T) {
 		want    string
 	}{
 		"none": {},
-		"all": {&drivers.DNS{Servers: []string{"10.1.2.3", "fd00::1"}, Searches: []string{"a.example", "b"},
-			Options: []string{"ndots:2"}}, nil,
+		"all": {&drivers.DNS{Servers: []string{"10.1.2.3", "fd00::1"},
+			Searches: []string{"a.example", "b"}, Options: []string{"ndots:2"}}, nil,
 			"nameserver 10.1.2.3\nnameserver fd00::1\nsearch a.example b\noptions ndots:2\n"},
 		"searches only": {&drivers.DNS{Searches: []string{"a"}}, nil,
 			"nameserver 127.0.0.53\nsearch a\noptions edns0\n"},
@@ -72,7 +73,8 @@ func TestResolver_read_isWhatTheLibraryReads(t *testing.T) {
 		{"nameserver"}, {}} {
 		r.read(line)
 	}
-	if !slices.Equal(r.servers, []string{"10.0.0.1"}) || !slices.Equal(r.searches, []string{"a", "b"}) ||
+	if !slices.Equal(r.servers, []string{"10.0.0.1"}) ||
+		!slices.Equal(r.searches, []string{"a", "b"}) ||
 		!slices.Equal(r.options, []string{"ndots:1", "edns0"}) {
 		t.Errorf("got %+v", r)
 	}

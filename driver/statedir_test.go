@@ -38,7 +38,8 @@ func TestFingerprint_stateDirWithoutRoom_isTheReason(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := d.fingerprint(good())
-		if want := "state_dir " + c.dir + " " + c.reason; f.Health != drivers.Unhealthy || f.Reason != want {
+		want := "state_dir " + c.dir + " " + c.reason
+		if f.Health != drivers.Unhealthy || f.Reason != want {
 			t.Errorf("got %s: %s, want %s", f.Health, f.Reason, want)
 		}
 	}

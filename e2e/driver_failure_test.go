@@ -60,7 +60,8 @@ func wrongPrograms() []wrong {
 			[]string{`command "/usr/bin" is a directory`}},
 		{drivenJob{id: "plain", config: command("web"), edit: withFile("local/web", "0644", "x")}, "",
 			[]string{`local/web" is not executable (mode 0644); chmod +x`}},
-		{drivenJob{id: "garbage", config: command("web"), edit: withFile("local/web", "0755", "x")}, "",
+		{drivenJob{id: "garbage", config: command("web"),
+			edit: withFile("local/web", "0755", "x")}, "",
 			[]string{"exec format error: it is empty, made for another kind of machine"}},
 		{drivenJob{id: "script", config: command("web"),
 			edit: withFile("local/web", "0755", "#!/no/such/sh\n")}, "",
@@ -91,7 +92,8 @@ func wrongPlaces(t *testing.T) []wrong {
 			[]string{"or by another task of the group with the same listen"}},
 		{drivenJob{id: "deaf", config: map[string]any{"listen": "http", "wake_timeout": "1s"},
 			env: map[string]string{"E2E_DELAY": "1h"}}, "",
-			[]string{"wake timed out after 1s: no target passed its probe", "the task listens nowhere"}},
+			[]string{"wake timed out after 1s: no target passed its probe",
+				"the task listens nowhere"}},
 		{drivenJob{id: "closed", config: map[string]any{"listen": "http", "wake_timeout": "1s"}},
 			"/close", []string{"no target passed its probe", "the task listens nowhere"}},
 	}
@@ -173,8 +175,8 @@ func (d *driven) testCrashLoop() {
 	d.run(drivenJob{id: "loop", config: map[string]any{"listen": "http", "start": "on_demand"},
 		env: map[string]string{"E2E_DELAY": "300ms", "NOMAD_ADDR_http": "nonsense $DOZE_PORT"},
 		edit: func(job *nomad.Job) {
-			job.TaskGroups[0].RestartPolicy = &nomad.RestartPolicy{Attempts: new(5), Mode: new("fail"),
-				Delay: new(100 * time.Millisecond), Interval: new(time.Minute)}
+			job.TaskGroups[0].RestartPolicy = &nomad.RestartPolicy{Attempts: new(5),
+				Mode: new("fail"), Delay: new(100 * time.Millisecond), Interval: new(time.Minute)}
 		}})
 	for restarts := range uint64(2) {
 		began := time.Now()
@@ -202,7 +204,8 @@ func (d *driven) testLifecycle() {
 				"beside": {Hook: "prestart", Sidecar: true}, "after": {Hook: "poststop"}} {
 				task := nomad.NewTask(name, "doze")
 				task.SetConfig("command", "/bin/sh")
-				task.SetConfig("args", []string{"-c", "[ $NOMAD_TASK_NAME != beside ] || exec sleep 1000"})
+				task.SetConfig("args", []string{"-c",
+					"[ $NOMAD_TASK_NAME != beside ] || exec sleep 1000"})
 				task.Lifecycle = &life
 				task.Resources = &nomad.Resources{CPU: new(20), MemoryMB: new(32)}
 				job.TaskGroups[0].AddTask(task)

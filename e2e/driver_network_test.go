@@ -124,7 +124,8 @@ func (d *insider) testAlive() {
 	d.submit(drivenJob{id: d.job, config: map[string]any{"listen": "http", "freeze_after": "1s",
 		"activation": d.activation}, edit: func(job *nomad.Job) {
 		job.TaskGroups[0].Networks = []*nomad.NetworkResource{{Mode: d.mode,
-			DNS:          &nomad.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"a.example"}},
+			DNS: &nomad.DNSConfig{Servers: []string{"192.0.2.53"},
+				Searches: []string{"a.example"}},
 			DynamicPorts: []nomad.Port{{Label: "http", To: 8080}}}}
 	}})
 	d.awaitRunning(d.job)
@@ -166,7 +167,8 @@ func (d *insider) checkPlace() {
 	d.t.Helper()
 	alloc := d.alloc(d.job)
 	var group, own unix.Stat_t
-	fail(d.t, errors.Join(unix.Stat("/run/netns/"+alloc.ID, &group), unix.Stat("/proc/self/ns/net", &own)))
+	fail(d.t, unix.Stat("/run/netns/"+alloc.ID, &group))
+	fail(d.t, unix.Stat("/proc/self/ns/net", &own))
 	app, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", processesOf(d.t, alloc.ID)[0]))
 	fail(d.t, err)
 	want := fmt.Sprintf("net:[%d]", group.Ino)

@@ -62,8 +62,9 @@ func (t *task) tellLimits() {
 	limits := t.spec.Cgroup.Limits
 	if n := t.cgroups.ForksRefused(); n > t.hits.forksRefused {
 		t.hits.forksRefused = n
-		t.journal.add(time.Now(), Event{Kind: EventLimit, Message: fmt.Sprintf("it has reached its "+
-			"limit of %d processes and threads (pids_limit) and may not start another", limits.Pids)})
+		t.journal.add(time.Now(), Event{Kind: EventLimit, Message: fmt.Sprintf("it has reached "+
+			"its limit of %d processes and threads (pids_limit) and may not start another",
+			limits.Pids)})
 	}
 	if n := t.cgroups.OOMKills(); n > t.hits.kills {
 		t.hits.kills = n

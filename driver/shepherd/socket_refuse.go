@@ -18,8 +18,9 @@ func (p *socketPort) refuse(ctx context.Context) {
 				if err != nil {
 					return err
 				}
-				_ = unix.SetsockoptLinger(conn, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
-				_ = unix.Close(conn) // says that nobody took it
+				reset := unix.Linger{Onoff: 1} // says that nobody took it
+				_ = unix.SetsockoptLinger(conn, unix.SOL_SOCKET, unix.SO_LINGER, &reset)
+				_ = unix.Close(conn) // one that has left already
 			}
 			return nil
 		})

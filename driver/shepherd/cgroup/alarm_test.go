@@ -13,7 +13,8 @@ import (
 func TestAlarm_eventsFileChanges_endsTheWait(t *testing.T) {
 	dir := t.TempDir()
 	for _, file := range []string{"pids.events", "memory.events"} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte("max 0\noom_kill 0\n"), 0o600); err != nil {
+		err := os.WriteFile(filepath.Join(dir, file), []byte("max 0\noom_kill 0\n"), 0o600)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
