@@ -225,8 +225,8 @@ func awaitEmpty(t *testing.T, dir string) {
 	}
 }
 
-func TestLaunch_networkNamespace_isEntered(t *testing.T) {
-	asRoot(t)
+func TestLaunch_networkNamespace_isWhereAllOfItHappens(t *testing.T) {
+	withFreezer(t)
 	name := fmt.Sprintf("doze-test-%d", os.Getpid())
 	if out, err := exec.Command("ip", "netns", "add", name).CombinedOutput(); err != nil {
 		t.Skipf("NEEDS ip netns: %v %s", err, out)
@@ -240,18 +240,35 @@ func TestLaunch_networkNamespace_isEntered(t *testing.T) {
 	if out, err := up.CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	s := spec(t, "http")
-	s.NetNS = "/run/netns/" + name
-	c := launch(t, s)
-	st := awaitState(t, c, idle.Ready)
-	if _, err := net.DialTimeout("tcp", st.Listen, time.Second); err == nil {
-		t.Fatal("the task's port is open in our network")
+	for app, activation := range map[string]shepherd.Activation{
+		"http": shepherd.Relay, "socket": shepherd.Socket,
+	} {
+		s := spec(t, app)
+		s.NetNS, s.Activation = "/run/netns/"+name, activation
+		c := launch(t, s)
+		st := awaitState(t, c, idle.Ready)
+		if _, err := net.DialTimeout("tcp", st.Listen, time.Second); err == nil {
+			t.Fatal("the task's port is open in our network")
+		}
+		for _, depth := range []idle.Depth{idle.Freeze, idle.Park} {
+			// what the kernel knows of connections, with Socket
+			await(t, c, "left alone", func(s shepherd.Status) bool { return s.InFlight == 0 })
+			sleep(t, c, depth)
+			ask := exec.Command("ip", "netns", "exec", name, "curl", "-s", st.Listen)
+			out, err := ask.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantIn(t, string(out), "pid ")
+		}
+		ours, err := os.Readlink("/proc/self/ns/net")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if theirs := run(t, c, "readlink", "/proc/self/ns/net"); strings.TrimSpace(theirs) == ours {
+			t.Error("a command runs in our network")
+		}
 	}
-	out, err := exec.Command("ip", "netns", "exec", name, "curl", "-s", st.Listen).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantIn(t, string(out), "pid ")
 }
 
 // No other user talks to a shepherd, and nothing that it is sent makes it fall.
