@@ -63,7 +63,8 @@ func launch(ctx context.Context, dir string, s *Spec) error {
 // Sweep kills everything in a task's cgroups and removes them and the shepherd's directory:
 // for whoever finds that a shepherd is gone (ErrGone). As root its children have been
 // killed by the kernel already, with the pid namespace that they shared; frozen ones in
-// cgroup v1 have to be thawed to die.
+// cgroup v1 have to be thawed to die. A shepherd that is there all the same has not been heard
+// of yet, and is ended too.
 func Sweep(dir string, c cgroup.Spec) error {
-	return errors.Join(cgroup.Kill(c), cgroup.Remove(c), os.RemoveAll(dir))
+	return errors.Join(endOrphans(dir), cgroup.Kill(c), cgroup.Remove(c), os.RemoveAll(dir))
 }
