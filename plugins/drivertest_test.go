@@ -14,6 +14,8 @@ func TestExample_contract_isKept(t *testing.T) {
 		Config: drivertest.Config{Command: plugin(t, "plain")},
 		Long:   sh("exec sleep 600"),
 		Short:  sh("exit 0"),
+
+		Forgetful: true,
 	})
 }
 
@@ -22,6 +24,8 @@ func TestProcess_contract_isKept(t *testing.T) {
 		Config: drivertest.Config{Command: plugin(t, "process")},
 		Long:   sh("exec sleep 600"),
 		Short:  sh("exit 0"),
+
+		Forgetful: true,
 	})
 }
 

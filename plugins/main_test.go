@@ -54,5 +54,5 @@ func plugin(t *testing.T, driver string) host.Command {
 		t.Fatal(err)
 	}
 	return host.Command{Path: path, Env: []string{driverVar + "=" + driver,
-		"GORACE=atexit_sleep_ms=0"}} // else a second at every exit
+		"GORACE=halt_on_error=1 atexit_sleep_ms=0"}} // else a second at every exit
 }

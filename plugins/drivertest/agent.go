@@ -3,6 +3,9 @@ package drivertest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -31,10 +34,12 @@ type Agent struct {
 
 	t       *testing.T
 	cfg     Config
+	raw     []byte       // the plugin's config block, encoded
 	schema  hclspec.Spec // of tasks
 	streams context.CancelFunc
 	ended   sync.WaitGroup
 	record
+	traces
 }
 
 // record is what an agent has heard, and what it stores.
@@ -48,96 +53,33 @@ type record struct {
 }
 
 // Boot starts an agent with the plugin: it asks for its name in one process, lets a
-// second check the configuration, and uses a third. The plugin is ended with the
-// test.
+// second check the configuration, and uses a third. With the test the plugin and all tasks
+// are ended, and what of them is left then is an error.
 func Boot(t *testing.T, cfg Config) *Agent {
 	t.Helper()
-	a := &Agent{t: t, cfg: cfg}
-	if cfg.Command.Log == nil {
-		a.cfg.Command.Log = newDiary(t).logger()
-	}
-	a.handles, a.news = map[string]drivers.Handle{}, make(chan struct{})
-	raw := a.ask()
-	a.check(raw)
-	a.use(raw)
-	t.Cleanup(a.end)
+	a := newAgent(t, cfg)
+	a.do(a.boot()...)
 	return a
 }
 
-// ask is the first process: who are you, and which configuration do you take?
-func (a *Agent) ask() (raw []byte) {
-	a.t.Helper()
-	p := a.launch()
-	defer p.Kill()
-	info, err := p.Info(a.t.Context())
-	a.must("ask for the plugin's info", err)
-	a.Info = info
-	schema, err := p.ConfigSchema(a.t.Context())
-	a.must("ask for the plugin's schema", err)
-	if schema == nil {
-		return nil
+func newAgent(t *testing.T, cfg Config) *Agent {
+	t.Helper()
+	a := &Agent{t: t, cfg: cfg, streams: func() {}}
+	a.handles, a.news = map[string]drivers.Handle{}, make(chan struct{})
+	if cfg.Command.Log == nil {
+		a.cfg.Command.Log = newDiary(t).logger()
 	}
-	raw, err = host.EncodeConfig(schema, a.cfg.Plugin, nil)
-	a.must("encode the plugin's configuration", err)
-	return raw
-}
-
-// check is the second process: would you take this configuration?
-func (a *Agent) check(raw []byte) {
-	a.t.Helper()
-	p := a.launch()
-	defer p.Kill()
-	for range 2 {
-		err := p.SetConfig(a.t.Context(), base.Config{Raw: raw})
-		a.must("let the configuration be checked", err)
-	}
-}
-
-// use is the third process.
-func (a *Agent) use(raw []byte) {
-	a.t.Helper()
-	ctx := a.t.Context()
-	a.Plugin = a.launch()
-	a.must("configure the plugin", a.SetConfig(ctx, base.Config{Raw: raw,
-		Agent: &base.Agent{MinPort: 14000, MaxPort: 14512}}))
-	schema, err := a.TaskSchema(ctx)
-	a.must("ask for the tasks' schema", err)
-	a.schema = schema
-	a.follow()
-}
-
-// follow opens what an agent opens whenever it gets hold of the plugin.
-func (a *Agent) follow() {
-	a.t.Helper()
-	a.must("initialize the plugin", a.Init(a.t.Context()))
-	ctx, cancel := context.WithCancel(context.Background())
-	a.streams = cancel
-	p, before := a.Plugin, len(a.Fingerprints())
-	a.ended.Go(func() { a.streamEnded(ctx, "fingerprint", p.Fingerprint(ctx, a.fingerprinted)) })
-	a.ended.Go(func() { a.streamEnded(ctx, "event", p.Events(ctx, a.heard)) })
-	a.Await("a fingerprint", func() bool { return len(a.Fingerprints()) > before })
-}
-
-func (a *Agent) streamEnded(ctx context.Context, which string, err error) {
-	if ctx.Err() != nil || errors.Is(err, host.ErrExited) {
-		return
-	}
-	if err == nil {
-		err = errors.New("the plugin has ended its " + which + " stream, which is for life")
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.streamErrs = append(a.streamErrs, err)
-}
-
-func (a *Agent) launch() *host.Plugin {
-	a.t.Helper()
-	cmd := a.cfg.Command
-	// A binary with the race detector would sleep for a second at every exit.
-	cmd.Env = append([]string{"GORACE=atexit_sleep_ms=0"}, cmd.Env...)
-	p, err := host.Launch(cmd)
-	a.must("start the plugin", err)
-	return p
+	sockets, err := os.MkdirTemp("", "agent") // their paths have to be short
+	a.must("make a directory for sockets", err)
+	a.traces = traces{sockets: sockets, marks: marksOf(cfg)}
+	mark := fmt.Sprintf("DRIVERTEST_AGENT=%016x", rand.Uint64())
+	a.mark(mark)
+	// A plugin with the race detector ends with the first race, and else at once.
+	const race = "GORACE=halt_on_error=1 atexit_sleep_ms=0"
+	a.cfg.Command.Env = append([]string{race, "TMPDIR=" + sockets, mark},
+		cfg.Command.Env...)
+	t.Cleanup(a.end)
+	return a
 }
 
 func (a *Agent) must(what string, err error) {
@@ -145,6 +87,22 @@ func (a *Agent) must(what string, err error) {
 	if err != nil {
 		a.t.Fatalf("cannot %s: %v", what, err)
 	}
+}
+
+// stream keeps a stream open until unfollow.
+func (a *Agent) stream(ctx context.Context, which string, run func(context.Context) error) {
+	a.ended.Go(func() {
+		err := run(ctx)
+		if ctx.Err() != nil || errors.Is(err, host.ErrExited) {
+			return
+		}
+		if err == nil {
+			err = errors.New("the plugin has ended its " + which + " stream, which is for life")
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.streamErrs = append(a.streamErrs, err)
+	})
 }
 
 // unfollow closes the streams and reports what had gone wrong with them.
@@ -168,5 +126,8 @@ func (a *Agent) end() {
 		_ = a.Destroy(ctx, id, true) // an agent does not look at it either
 	}
 	a.unfollow()
-	a.Kill()
+	if a.Plugin != nil {
+		a.Kill()
+	}
+	a.sweep(a.t)
 }

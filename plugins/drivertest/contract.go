@@ -21,8 +21,8 @@ type Subject struct {
 	// Prepare, if not nil, completes a task before it is started: its ports, user,
 	// files.
 	Prepare func(t *testing.T, task *Task)
-	// Forgetful is a driver that keeps a task's end in its process only: one that was
-	// stopped runs again when it is recovered by another.
+	// Forgetful is a driver whose process alone knows how a task has ended: another can
+	// neither recover one that has, nor tell the exit code of one that it has recovered.
 	Forgetful bool
 }
 
@@ -38,14 +38,17 @@ func Contract(t *testing.T, s Subject) {
 		{"wait_callerLeaves_taskGoesOn", waiterLeaves},
 		{"stop_twiceAndUnknown_isNoError", stopTwice},
 		{"destroy_runningTask_needsForce", destroyRunning},
-		{"unknownTask_everyCall_neitherHangsNorCrashes", unknownTask},
-		{"exitedTask_signalAndExec_areErrors", exitedTask},
+		{"state_everyCallInEachOne_answersAsDocumented", everyCallInEveryState},
+		{"order_callsAtRandom_neitherHangNorCrash", storms},
+		{"streams_callersLeave_nothingStaysOpen", streamCallersLeave},
 		{"recover_twice_isIdempotent", recoverTwice},
 		{"recover_garbage_isAnError", recoverGarbage},
 		{"restart_agentTerminated_taskGoesOn", agentTerminated},
 		{"restart_agentKilled_taskGoesOn", agentKilled},
 		{"restart_pluginKilled_taskGoesOn", pluginKilled},
-		{"restart_pluginKilledAfterEachCall_taskIsControlled", killedAfterEachCall},
+		{"restart_pluginKilledBetweenAnyTwoCalls_endIsTheSame", killedBetweenCalls},
+		{"restart_pluginKilledDuringAStart_runsOnce", killedDuringStart},
+		{"restart_pluginKilledDuringAStop_endsAllTheSame", killedDuringStop},
 		{"restart_sameAllocation_newIdRuns", sameAllocation},
 	} {
 		t.Run(clause.name, func(t *testing.T) { clause.test(t, s) })
@@ -56,13 +59,19 @@ func Contract(t *testing.T, s Subject) {
 func (s Subject) boot(t *testing.T, config map[string]any) (*Agent, *Task) {
 	t.Helper()
 	a := Boot(t, s.Config)
-	task := a.NewTask("task", config)
-	if s.Prepare != nil {
-		s.Prepare(t, task)
-	}
+	task := s.newTask(a, config)
 	_, err := a.Run(task.TaskConfig)
 	a.must("start the task", err)
 	return a, task
+}
+
+func (s Subject) newTask(a *Agent, config map[string]any) *Task {
+	a.t.Helper()
+	task := a.NewTask("task", config)
+	if s.Prepare != nil {
+		s.Prepare(a.t, task)
+	}
+	return task
 }
 
 // ctx is long enough for anything that does not hang.
@@ -148,41 +157,11 @@ func destroyRunning(t *testing.T, s Subject) {
 	a.must("destroy it again", a.Destroy(ctx, task.ID, true))
 }
 
-func unknownTask(t *testing.T, s Subject) {
-	a := Boot(t, s.Config)
-	ctx := patient(t)
-	const id = "no/such/task"
-	if _, err := a.Wait(ctx, id); !errors.Is(err, drivers.ErrTaskNotFound) {
-		t.Errorf("Wait returned %v", err)
+// storms are a few orders of the calls.
+func storms(t *testing.T, s Subject) {
+	for seed := range uint64(3) {
+		Storm(t, s, seed)
 	}
-	if err := a.Signal(ctx, id, "doze:nonsense"); err == nil {
-		t.Error("Signal had no error")
-	}
-	if _, err := a.Exec(ctx, id, []string{"true"}, time.Second); err == nil {
-		t.Error("Exec had no error")
-	}
-	if _, err := a.ExecStream(ctx, id, drivers.Session{Command: []string{"true"}}); err == nil {
-		t.Error("ExecStream had no error")
-	}
-	if _, err := a.Inspect(ctx, id); err == nil {
-		t.Error("Inspect had no error")
-	}
-	a.must("go on", a.Destroy(ctx, id, true))
-}
-
-func exitedTask(t *testing.T, s Subject) {
-	a, task := s.boot(t, s.Short)
-	ctx := patient(t)
-	if _, err := a.Wait(ctx, task.ID); err != nil {
-		t.Fatalf("Wait returned %v", err)
-	}
-	if err := a.Signal(ctx, task.ID, "SIGHUP"); err == nil {
-		t.Error("Signal had no error")
-	}
-	if _, err := a.Exec(ctx, task.ID, []string{"true"}, time.Second); err == nil {
-		t.Error("Exec had no error")
-	}
-	a.must("stop it all the same", a.Stop(ctx, task.ID, drivers.StopRequest{}))
 }
 
 func recoverTwice(t *testing.T, s Subject) {

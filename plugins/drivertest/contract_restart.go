@@ -43,31 +43,6 @@ func pluginKilled(t *testing.T, s Subject) {
 	stillRuns(t, a, task)
 }
 
-// killedAfterEachCall kills the plugin between any two calls of a task's life.
-func killedAfterEachCall(t *testing.T, s Subject) {
-	a, task := s.boot(t, s.Long)
-	a.must("recover after the start", a.CrashPlugin())
-	ctx := patient(t)
-	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-	defer cancel()
-	if _, err := a.Wait(short, task.ID); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("the task should go on; Wait returned %v", err)
-	}
-	a.must("recover after the wait", a.CrashPlugin())
-	a.must("stop", a.Stop(ctx, task.ID, drivers.StopRequest{Timeout: time.Second}))
-	if err := a.CrashPlugin(); err != nil {
-		return // an ended task need not be recoverable
-	}
-	if s.Forgetful {
-		a.must("stop again", a.Stop(ctx, task.ID, drivers.StopRequest{Timeout: time.Second}))
-	}
-	if _, err := a.Wait(ctx, task.ID); err != nil {
-		t.Errorf("a stopped task was recovered, and Wait returned %v", err)
-	}
-	a.must("destroy", a.Forget(task.ID))
-	a.must("recover nothing", a.CrashPlugin())
-}
-
 // sameAllocation is what a restart of a task is: another id in the same directory.
 func sameAllocation(t *testing.T, s Subject) {
 	a, task := s.boot(t, s.Long)

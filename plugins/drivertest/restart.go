@@ -20,7 +20,7 @@ func (a *Agent) Restart() error {
 	a.must("announce the end", a.Shutdown(ctx))
 	a.unfollow()
 	a.Kill()
-	a.reboot()
+	a.do(a.boot()...)
 	return a.RecoverAll()
 }
 
@@ -34,24 +34,23 @@ func (a *Agent) RestartAfterCrash() error {
 	p, err := host.Reattach(at, a.cfg.Command.Log)
 	a.must("find the plugin again", err)
 	a.Plugin = p
-	a.follow()
+	a.do(a.follow()...)
 	return a.RecoverAll()
 }
 
 // CrashPlugin ends the plugin by SIGKILL; the agent starts another one.
 func (a *Agent) CrashPlugin() error {
 	a.t.Helper()
-	a.must("kill the plugin", a.Crash())
-	a.unfollow()
-	a.reboot()
+	a.crash()
+	a.do(a.dispense()...)
 	return a.RecoverAll()
 }
 
-func (a *Agent) reboot() {
+func (a *Agent) crash() {
 	a.t.Helper()
-	raw := a.ask()
-	a.check(raw)
-	a.use(raw)
+	a.must("kill the plugin", a.Crash())
+	a.crashes++
+	a.unfollow()
 }
 
 // RecoverAll hands every remembered task to the plugin, from the agent's store.

@@ -15,6 +15,8 @@ import (
 type Task struct {
 	drivers.TaskConfig
 	Stdout, Stderr *Log
+
+	handle drivers.Handle // where a test needs one that the agent does not have any more
 }
 
 // NewTask prepares a task with a `config` block, in a directory of the test's. Two
@@ -30,6 +32,7 @@ func (a *Agent) NewTask(name string, config map[string]any) *Task {
 			Linux: drivers.LinuxResources{CPUShares: 100, MemoryLimitBytes: 64 << 20}},
 	}}
 	task.newID()
+	a.mark(dir)
 	logs := filepath.Join(dir, "alloc", "logs")
 	for _, sub := range []string{logs, filepath.Join(dir, name, "local"),
 		filepath.Join(dir, name, "secrets"), filepath.Join(dir, name, "tmp")} {

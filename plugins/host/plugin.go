@@ -146,6 +146,7 @@ func (p *Plugin) Crash() error {
 		return fmt.Errorf("cannot kill plugin %d: %w", r.Pid, err)
 	}
 	<-p.done.Done()
+	p.client.Kill() // closes the connection
 	return nil
 }
 
