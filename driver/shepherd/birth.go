@@ -118,7 +118,8 @@ func (b *birth) start(files []*os.File) (*os.Process, error) {
 	return p, err
 }
 
-// clone does without what the kernel does not allow.
+// clone does without what the kernel does not allow: first without the place, which only
+// saves time.
 func (b *birth) clone(attr *os.ProcAttr) (*os.Process, error) {
 	attr.Sys = &syscall.SysProcAttr{Setsid: true}
 	if os.Geteuid() == 0 {
@@ -131,10 +132,10 @@ func (b *birth) clone(attr *os.ProcAttr) (*os.Process, error) {
 		// the same program, as it was when this process was started
 		p, err := os.StartProcess("/proc/self/exe", []string{"doze", "shepherd", b.dir}, attr)
 		switch {
-		case errors.Is(err, syscall.EPERM) && attr.Sys.Cloneflags != 0:
-			attr.Sys.Cloneflags = 0
 		case err != nil && attr.Sys.UseCgroupFD:
 			b.place.LeaveUnified()
+		case errors.Is(err, syscall.EPERM) && attr.Sys.Cloneflags != 0:
+			attr.Sys.Cloneflags = 0
 		default:
 			return p, err
 		}

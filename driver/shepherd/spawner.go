@@ -143,10 +143,11 @@ func (s *spawner) fork(c command) (*process, error) {
 	return p, nil
 }
 
-// isOld reports whether a kernel may have no CLONE_INTO_CGROUP, which came with Linux 5.7: none
-// of clone3(2) at all, before 5.3 and in many a container, or a shorter one.
+// isOld reports whether a kernel may have no CLONE_INTO_CGROUP, which came with Linux 5.7: no
+// clone3(2) at all, before 5.3 and under the filters of many a container, or a shorter one.
 func isOld(err error) bool {
-	return errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.E2BIG)
+	return errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.E2BIG) ||
+		errors.Is(err, syscall.EPERM)
 }
 
 // forkAndMove is fork for an old kernel: there the limits of cgroup v2, though not those of
