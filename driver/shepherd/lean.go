@@ -17,7 +17,7 @@ import (
 const (
 	// quietAfter is how long after an event memory is given back: not while a wake may follow
 	// on the heels of a sleep.
-	quietAfter = 2 * time.Second
+	quietAfter = time.Second
 	// programShare is how much of the program stays in memory, in bytes. What sleeps, wakes
 	// and connections need of it is less; starting needs five times as much, once.
 	programShare = 3 << 20
@@ -29,23 +29,24 @@ const (
 	garbage = 512 << 10
 	perConn = 16 << 10
 	// maxProcs is how many CPUs are used at once while there are more connections than a few.
-	// Else it is one: Go keeps memory for each.
-	maxProcs = 4
+	// Else it is one: Go keeps half a MiB for each.
+	maxProcs = 2
 	few      = 3
 )
 
 // lean keeps this process small: it gives back what it has no use for, some time after
 // something has happened.
 type lean struct {
-	program  []pages       // the parts of the program that are never written to
-	heap     uint64        // the least that there was of it; run's alone
-	conns    atomic.Int64  // that are relayed
-	happened chan struct{} // holds one token
-	log      *slog.Logger
+	program   []pages       // the parts of the program that are never written to
+	heap      uint64        // the least that there was of it; run's alone
+	conns     atomic.Int64  // that are relayed
+	happened  chan struct{} // holds one token, as does
+	collected chan struct{}
+	log       *slog.Logger
 }
 
 func newLean(log *slog.Logger) *lean {
-	l := &lean{happened: make(chan struct{}, 1), log: log}
+	l := &lean{happened: make(chan struct{}, 1), collected: make(chan struct{}, 1), log: log}
 	var err error
 	if l.program, err = programPages(); err == nil {
 		err = mapSingly(l.program)
@@ -58,26 +59,53 @@ func newLean(log *slog.Logger) *lean {
 
 // run lives until ctx ends. What starting has left behind goes first.
 func (l *lean) run(ctx context.Context) error {
+	l.awaitCollection()
 	for {
 		if err := l.shed(); err != nil {
 			l.log.Warn("this shepherd is larger than it should be", "err", err)
 		}
-		select {
-		case <-l.happened:
-		case <-ctx.Done():
-			return nil
-		}
-		if !pause(ctx, quietAfter) {
+		if !l.rest(ctx) {
 			return nil
 		}
 	}
 }
 
-// soon has memory given back before long.
-func (l *lean) soon() {
+// rest waits until there may be something to give back, and reports whether ctx goes on.
+func (l *lean) rest(ctx context.Context) bool {
 	select {
-	case l.happened <- struct{}{}:
-	default: // it will be anyway
+	case <-l.happened:
+	case <-l.collected:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+	quiet := time.NewTimer(quietAfter)
+	defer quiet.Stop()
+	select {
+	case <-quiet.C:
+	case <-l.collected:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// awaitCollection tells run of the next collection, and of those that follow: one touches a
+// third of what may stay of the program, of which nothing else has much use.
+func (l *lean) awaitCollection() {
+	runtime.AddCleanup(&struct{ *lean }{l}, func(l *lean) {
+		put(l.collected)
+		l.awaitCollection()
+	}, l)
+}
+
+// soon has memory given back before long.
+func (l *lean) soon() { put(l.happened) }
+
+func put(token chan<- struct{}) {
+	select {
+	case token <- struct{}{}:
+	default: // it is there
 	}
 }
 
