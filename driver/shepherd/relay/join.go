@@ -1,5 +1,5 @@
-// Package relay passes bytes between two TCP connections inside the kernel, and recognises
-// the requests that may be answered for an application that sleeps.
+// Package relay passes bytes between two TCP connections, many of them inside the kernel, and
+// recognises the requests that may be answered for an application that sleeps.
 //
 // It never looks into a stream that it passes on, and never decides whether to wake.
 package relay
@@ -30,14 +30,14 @@ type Pair struct {
 func (p *Pair) Join() {
 	defer p.Client.Close()
 	defer p.App.Close()
-	var down sync.WaitGroup
-	down.Go(func() {
-		_, err := p.Client.ReadFrom(p.App) // splice(2)
+	var answering sync.WaitGroup
+	answering.Go(func() {
+		err := p.down()
 		p.over.Store(true)
 		p.end(p.Client, err)
 	})
 	p.end(p.App, p.up())
-	down.Wait()
+	answering.Wait()
 }
 
 // up passes on what the client sends.
@@ -48,8 +48,12 @@ func (p *Pair) up() error {
 		}
 		p.Head = nil
 	}
+	f, err := newFlow(p.Client, p.App)
+	if err != nil {
+		return err
+	}
 	for {
-		_, err := p.App.ReadFrom(p.Client)
+		err := f.pass()
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}
@@ -57,6 +61,15 @@ func (p *Pair) up() error {
 			return err
 		}
 	}
+}
+
+// down passes on what the application sends.
+func (p *Pair) down() error {
+	f, err := newFlow(p.App, p.Client)
+	if err != nil {
+		return err
+	}
+	return f.pass()
 }
 
 // end passes the end of one direction on: its peer's half-close, or, after an error, the
