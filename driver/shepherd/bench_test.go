@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -33,8 +34,8 @@ func BenchmarkThaw(b *testing.B) {
 	}
 }
 
-// BenchmarkStart is the same for a parked task; the application's own start is in it. Its
-// part is what own-start reports: fork, exec and the time until its port is open.
+// BenchmarkStart is the same for a parked task; the application's own start is in it, which
+// is what "alone" takes without a shepherd.
 func BenchmarkStart(b *testing.B) {
 	for _, way := range []string{"relay", "socket"} {
 		b.Run(way, func(b *testing.B) {
@@ -45,6 +46,47 @@ func BenchmarkStart(b *testing.B) {
 			benchmarkWake(b, s, idle.Park, false)
 		})
 	}
+	b.Run("alone", benchmarkAlone)
+}
+
+// benchmarkAlone is from an application's start to its first byte, asked for again and again.
+func benchmarkAlone(b *testing.B) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		b.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(addr)
+	var took []time.Duration
+	for b.Loop() {
+		app := exec.Command(binary, "app", "http")
+		app.Env = []string{"DOZE_PORT=" + port}
+		began := time.Now()
+		if err := app.Start(); err != nil {
+			b.Fatal(err)
+		}
+		for {
+			if _, err := firstByte(addr, false); err == nil {
+				break
+			}
+		}
+		took = append(took, time.Since(began))
+		b.StopTimer()
+		_ = app.Process.Kill() // it has not ended
+		_ = app.Wait()
+		b.StartTimer()
+	}
+	report(b, took)
+}
+
+// report gives percentiles.
+func report(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
 
 func benchmarkWake(b *testing.B, s shepherd.Spec, depth idle.Depth, lateData bool) {
@@ -63,9 +105,7 @@ func benchmarkWake(b *testing.B, s shepherd.Spec, depth idle.Depth, lateData boo
 		}
 		took = append(took, d)
 	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+	report(b, took)
 }
 
 // firstByte is how long a task takes to answer, from the connection on or, where the request
@@ -155,34 +195,4 @@ func BenchmarkRelayBulk(b *testing.B) {
 	}
 	_ = conn.CloseWrite()
 	<-done
-}
-
-// BenchmarkMemory reports what one shepherd occupies beside its application, in KiB of
-// proportional set size: awake after a request, and frozen. The test binary is not doze:
-// the real figure is measured there.
-func BenchmarkMemory(b *testing.B) {
-	withFreezer(b)
-	for b.Loop() {
-		c := launch(b, spec(b, "http"))
-		st := awaitState(b, c, idle.Ready)
-		mustGet(b, c, "/")
-		b.ReportMetric(pss(b, st.Shepherd), "awake-KiB")
-		sleep(b, c, idle.Freeze)
-		b.ReportMetric(pss(b, st.Shepherd), "frozen-KiB")
-	}
-}
-
-func pss(b *testing.B, pid int) float64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		var kib float64
-		if n, _ := fmt.Sscanf(line, "Pss: %f", &kib); n == 1 {
-			return kib
-		}
-	}
-	b.Fatal("no Pss")
-	return 0
 }
