@@ -47,7 +47,8 @@ func BenchmarkDriver(tb *testing.B) {
 // howToRead stands below the table.
 const howToRead = `Of fewer than some 70 samples p99 is the worst; of rates and their ratios it is the low end.
 ÷ and − are taken round by round. The containers that wake use the machine's own network and are
-ordered about over the daemon's API: there is nothing between them and their clients.`
+ordered about over the daemon's API: there is nothing between them and their clients. "noise" is a goal
+that this machine missed at that time without any sleep, too.`
 
 // bench is a run: an agent with the driver, the application, and the table.
 type bench struct {

@@ -41,21 +41,25 @@ func (b *bench) memory() {
 		append(rows, b.dozeMemory(naps)...)...)
 }
 
-// leanWakes wakes tasks that have been left alone in their sleep.
+// leanWakes wakes tasks that have been left alone in their sleep, all but one, which is asked
+// as often and never sleeps.
 func (b *bench) leanWakes(naps []*nap) {
-	took := new(samples)
-	for range b.rounds(10) {
+	took, noise := new(samples), new(samples)
+	awake, naps := naps[0], naps[1:]
+	for range b.rounds(12) {
 		for _, n := range naps {
 			n.freeze()
 		}
 		time.Sleep(leanAfter) // it is the subject
 		for _, n := range naps {
 			took.took(b.firstByte(n.addr, true))
+			noise.took(b.firstByte(awake.addr, true))
 		}
 	}
 	b.table.add("frozen and left alone for "+leanAfter.String()+": connection → first byte",
+		row{what: "never asleep, relay: the noise", samples: noise},
 		row{what: "frozen, relay, a request waits", samples: took,
-			goal: frozenGoal, met: meetsFrozenGoal})
+			goal: frozenGoal, met: meetsFrozenGoal, noise: noise})
 }
 
 func (b *bench) dozeMemory(naps []*nap) []row {
