@@ -1,0 +1,137 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// mostBeside is the most that a task may take beside its application, in MiB.
+const mostBeside = 8.0
+
+// A task's shepherd is small on the embedded cluster too, which every machine has.
+func TestDriver_shepherdOnTheEmbeddedCluster_isSmall(t *testing.T) {
+	t.Parallel()
+	d := startEmbeddedDriven(t)
+	testMemory(t, d.driven)
+}
+
+// testMemory: a shepherd takes at most 8 MiB, whatever its task does and did before, also on
+// a node where nobody else has any of the program in memory.
+func testMemory(t *testing.T, d *driven) {
+	const job = "small"
+	d.run(drivenJob{id: job, config: map[string]any{"listen": "http"}})
+	s := newScales(t, shepherdOf(t, processesOf(t, d.alloc(job).ID)[0]))
+	alone := func() { time.Sleep(leanAfter) } // what happens meanwhile is the subject
+	s.weigh("just started", func() { d.mustGet(job, "/") })
+	s.weigh("awake and alone", alone)
+	s.weigh("with 32 connections", func() { crowd(t, d.addr(job), 32) })
+	s.weigh("just frozen", func() { d.sleep(job, "SIGSTOP", frozen) })
+	s.weigh("frozen and alone", alone)
+	s.weigh("just thawed", func() { d.mustGet(job, "/") })
+	s.weigh("just parked", func() { d.sleep(job, "SIGTSTP", parked) })
+	s.weigh("parked and alone", alone)
+	s.weigh("just started again", func() { d.mustGet(job, "/") })
+}
+
+// crowd keeps n connections open at once, each with a few requests after the other.
+func crowd(t testing.TB, addr string, n int) {
+	t.Helper()
+	var arrived, all sync.WaitGroup
+	arrived.Add(n)
+	for range n {
+		all.Go(func() {
+			client := http.Client{Timeout: 10 * time.Second, Transport: new(http.Transport)}
+			defer client.CloseIdleConnections()
+			err := request(&client, addr)
+			arrived.Done()
+			arrived.Wait() // all of them are open
+			for range 50 {
+				if err == nil {
+					err = request(&client, addr)
+				}
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func request(client *http.Client, addr string) error {
+	r, err := client.Get("http://" + addr + "/")
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	_, err = io.Copy(io.Discard, r.Body)
+	return err
+}
+
+// scales weigh a shepherd. Pages that others have in memory too count as wholly its own (Rss),
+// as if it were alone on its node: its proportional set size (PSS) is no more than that.
+type scales struct {
+	t   testing.TB
+	pid int
+}
+
+func newScales(t testing.TB, pid int) *scales {
+	t.Helper()
+	singly := slices.ContainsFunc(readLines(fmt.Sprintf("/proc/%d/smaps", pid)),
+		func(line string) bool { // proc_pid_smaps(5); uw: userfaultfd, write-protect
+			return strings.HasPrefix(line, "VmFlags:") && slices.Contains(strings.Fields(line), "uw")
+		})
+	if !singly {
+		t.Skip("SKIP: this kernel (it is older than 6.7, or without userfaultfd) maps sixteen pages " +
+			"where one is touched; the shepherd was not weighed")
+	}
+	return &scales{t: t, pid: pid}
+}
+
+// weigh looks at the shepherd all the time while something happens, and fails where it was
+// ever too large.
+func (s *scales) weigh(state string, happens func()) {
+	s.t.Helper()
+	enough := make(chan struct{})
+	var most float64
+	var weighing sync.WaitGroup
+	weighing.Go(func() {
+		often := time.NewTicker(20 * time.Millisecond)
+		defer often.Stop()
+		for {
+			most = max(most, s.now())
+			select {
+			case <-enough:
+				return
+			case <-often.C:
+			}
+		}
+	})
+	happens()
+	close(enough)
+	weighing.Wait()
+	s.t.Logf("%-20s %.1f MiB", state, most)
+	if most > mostBeside {
+		s.t.Errorf("%s: the shepherd takes %.1f MiB", state, most)
+	}
+}
+
+// now is what the shepherd weighs, in MiB.
+func (s *scales) now() float64 {
+	for _, line := range readLines(fmt.Sprintf("/proc/%d/smaps_rollup", s.pid)) {
+		var kib float64
+		if n, _ := fmt.Sscanf(line, "Rss: %f", &kib); n == 1 {
+			return kib / 1024
+		}
+	}
+	s.t.Errorf("shepherd %d has no memory", s.pid)
+	return 0
+}
