@@ -21,11 +21,13 @@ const (
 
 // v1 are the mounts of controllers, each on its own.
 func v1(controllers ...string) string {
-	lines := tmpfs
+	var lines strings.Builder
+	lines.WriteString(tmpfs)
 	for i, c := range controllers {
-		lines += fmt.Sprintf("%d 24 0:%d / /sys/fs/cgroup/%s rw - cgroup cgroup rw,%[3]s\n", 30+i, 30+i, c)
+		fmt.Fprintf(&lines, "%d 24 0:%d / /sys/fs/cgroup/%s rw - cgroup cgroup rw,%[3]s\n",
+			30+i, 30+i, c)
 	}
-	return lines
+	return lines.String()
 }
 
 // files is a machine with a kernel of the release, mounts, and directories. Its v2 has all

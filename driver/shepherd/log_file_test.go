@@ -31,6 +31,16 @@ func logIndices(t testing.TB, s shepherd.Spec) []int {
 	return found
 }
 
+// allLogs is all that the files of the log say, the oldest first.
+func allLogs(t *testing.T, s shepherd.Spec) string {
+	t.Helper()
+	var all strings.Builder
+	for _, index := range logIndices(t, s) {
+		all.WriteString(readLog(t, s, fmt.Sprint("web.stdout.", index)))
+	}
+	return all.String()
+}
+
 func TestClient_fullLog_isGoneOnWithInTheNextFile(t *testing.T) {
 	s := script(t, "seq 1 100000")
 	s.Logs.MaxSize = 64 << 10
@@ -40,14 +50,13 @@ func TestClient_fullLog_isGoneOnWithInTheNextFile(t *testing.T) {
 	if len(indices) != 3 || indices[2] < last {
 		t.Fatalf("the files are %v", indices)
 	}
-	var all string
 	for _, index := range indices {
 		text := readLog(t, s, fmt.Sprint("web.stdout.", index))
 		if len(text) > 64<<10 || !strings.HasSuffix(text, "\n") {
 			t.Errorf("file %d has %d bytes, which end in %q", index, len(text), text[len(text)-9:])
 		}
-		all += text
 	}
+	all := allLogs(t, s)
 	if !strings.HasSuffix(numbers(1, 100000), "\n"+all) || len(all) < 64<<10 {
 		t.Errorf("what is left has gaps, or is too short: %d bytes", len(all))
 	}
@@ -57,15 +66,12 @@ func TestClient_lineLongerThanALog_isDivided(t *testing.T) {
 	s := script(t, "echo short; head -c 5000 /dev/zero | tr '\\0' x; echo; echo short")
 	s.Logs.MaxSize, s.Logs.MaxFiles = 1000, 10
 	end(t, launch(t, s))
-	var all string
 	for _, index := range logIndices(t, s) {
-		text := readLog(t, s, fmt.Sprint("web.stdout.", index))
-		if len(text) > 1000 {
+		if text := readLog(t, s, fmt.Sprint("web.stdout.", index)); len(text) > 1000 {
 			t.Errorf("file %d has %d bytes", index, len(text))
 		}
-		all += text
 	}
-	if all != "short\n"+strings.Repeat("x", 5000)+"\nshort\n" {
+	if all := allLogs(t, s); all != "short\n"+strings.Repeat("x", 5000)+"\nshort\n" {
 		t.Errorf("the log says %q", all)
 	}
 }
