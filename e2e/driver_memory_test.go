@@ -26,7 +26,7 @@ func TestDriver_shepherdOnTheEmbeddedCluster_isSmall(t *testing.T) {
 // testMemory: a shepherd takes at most 8 MiB, whatever its task does and did before, also on
 // a node where nobody else has any of the program in memory.
 func testMemory(t *testing.T, d *driven) {
-	const job = "small"
+	const job = "light"
 	d.run(drivenJob{id: job, config: map[string]any{"listen": "http"}})
 	s := newScales(t, shepherdOf(t, processesOf(t, d.alloc(job).ID)[0]))
 	alone := func() { time.Sleep(leanAfter) } // what happens meanwhile is the subject
