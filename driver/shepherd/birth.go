@@ -42,7 +42,7 @@ func (b *birth) attempt(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, ready.Close())
 	}
-	p, err := b.start([]*os.File{in, nil, b.log, ready})
+	p, err := b.start([]*os.File{in, b.log, b.log, ready})
 	if err := errors.Join(err, in.Close(), ready.Close()); err != nil {
 		return errors.Join(err, out.Close())
 	}
