@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// officialPackages is what a driver on Nomad 2.0.5's own plugins/drivers pulls in,
-// counted in the same way: packages that are not the standard library's.
-const officialPackages = 344
+// officialPackages is what a driver on Nomad's own SDK pulls in, counted in the same way in
+// Nomad 2.0.5's source (`go list -deps ./plugins`): packages that are not the standard
+// library's. In 1.6.10's they are 319.
+const officialPackages = 351
 
 func TestDependencies_ofAPlugin_areLessThanHalfOfTheOfficialSDKs(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps",
@@ -27,7 +28,7 @@ func TestDependencies_ofAPlugin_areLessThanHalfOfTheOfficialSDKs(t *testing.T) {
 			t.Errorf("%s is Nomad's own code", pkg)
 		}
 	}
-	t.Logf("a plugin pulls in %d packages, %d of them the SDK's own; the official SDK: %d",
+	t.Logf("a plugin pulls in %d packages, %d of them the SDK's own; on Nomad's SDK: %d",
 		len(packages), ours, officialPackages)
 	if len(packages) >= officialPackages/2 {
 		t.Errorf("%d packages are not less than half of %d", len(packages), officialPackages)

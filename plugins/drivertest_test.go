@@ -1,11 +1,16 @@
 package plugins_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"doze/plugins/drivers"
 	"doze/plugins/drivertest"
 )
 
@@ -54,4 +59,57 @@ func TestLog_taskOutlivesThePlugin_goesOn(t *testing.T) {
 	if r, err := a.Wait(t.Context(), task.ID); err != nil || r.Message == "" {
 		t.Errorf("Wait returned %+v, %v", r, err)
 	}
+}
+
+func TestStreams_callersLeave_noGoroutineIsLeft(t *testing.T) {
+	a := drivertest.Boot(t, drivertest.Config{Command: plugin(t, "process")})
+	task := a.NewTask("task", sh("exec sleep 600"))
+	if _, err := a.Run(task.TaskConfig); err != nil {
+		t.Fatal(err)
+	}
+	leave := func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		var callers sync.WaitGroup
+		callers.Go(func() { _, _ = a.Wait(ctx, task.ID) }) // all are left
+		callers.Go(func() { _ = a.Fingerprint(ctx, func(drivers.Fingerprint) error { return nil }) })
+		callers.Go(func() { _ = a.Events(ctx, func(drivers.Event) error { return nil }) })
+		callers.Go(func() {
+			_ = a.Stats(ctx, task.ID, time.Second, func(drivers.Stats) error { return nil })
+		})
+		callers.Go(func() {
+			_, _ = a.ExecStream(ctx, task.ID, drivers.Session{Command: []string{"sleep", "600"}})
+		})
+		callers.Wait()
+	}
+	leave()
+	before := goroutines(t, a, task.ID)
+	for range 20 {
+		leave()
+	}
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for deadline := time.Now().Add(20 * time.Second); ; <-again.C {
+		now := goroutines(t, a, task.ID)
+		if now <= before {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the plugin has %d goroutines, it had %d", now, before)
+		}
+	}
+}
+
+// goroutines counts those of the plugin.
+func goroutines(t *testing.T, a *drivertest.Agent, id string) int {
+	t.Helper()
+	out, err := a.Exec(t.Context(), id, []string{"goroutines"}, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(string(out.Stdout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

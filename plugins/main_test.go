@@ -41,6 +41,8 @@ func testDriver(log hclog.Logger) drivers.Driver {
 		return Mute{&Plain{}}
 	case "unnamed":
 		return Unnamed{&Plain{}}
+	case "shapeless":
+		return Shapeless{&Plain{}}
 	default:
 		return &Plain{}
 	}

@@ -206,3 +206,8 @@ func (Unnamed) TaskSchema() hclspec.Spec {
 	return hclspec.Object{"a": hclspec.Default{
 		Primary: hclspec.Attr{Type: "string"}, Fallback: hclspec.Literal("hello")}}
 }
+
+// Shapeless is a driver without a schema for tasks, which agents follow unasked.
+type Shapeless struct{ *Plain }
+
+func (Shapeless) TaskSchema() hclspec.Spec { return nil }

@@ -126,34 +126,27 @@ func TestProcess_firstLineOfStdout_isTheHandshake(t *testing.T) {
 }
 
 func TestServe_driverThatNoAgentWouldTake_saysEveryProblemAndNoHandshake(t *testing.T) {
-	cmd := self(t, base.CookieKey+"="+base.CookieValue, driverVar+"=unnamed")
-	var stdout, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 {
-		t.Errorf("it ended with %v", err)
-	}
-	for _, want := range []string{`"a b"`, `"dev"`, `a (fallback)`, `String("hello")`} {
-		if !strings.Contains(stderr.String(), want) {
-			t.Errorf("nothing is said of %s: %q", want, stderr.String())
-		}
-	}
-	if stdout.Len() != 0 {
-		t.Errorf("stdout has %q", stdout.String())
-	}
+	refused(t, []string{`"a b"`, `"dev"`, `a (fallback)`, `String("hello")`}, driverVar+"=unnamed")
+	refused(t, []string{"the tasks' schema: it is nil"}, driverVar+"=shapeless")
 }
 
 func TestServe_nowhereToListen_saysWhyAndFails(t *testing.T) {
-	cmd := self(t, base.CookieKey+"="+base.CookieValue, "TMPDIR=/no/such/directory")
+	refused(t, []string{"no such file", "cannot serve"}, "TMPDIR=/no/such/directory")
+}
+
+// refused starts a plugin that says why it does not serve, and never where it does.
+func refused(t *testing.T, why []string, env ...string) {
+	t.Helper()
+	cmd := self(t, append(env, base.CookieKey+"="+base.CookieValue)...)
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 {
 		t.Errorf("it ended with %v", err)
 	}
-	for _, want := range []string{"no such file", "cannot serve"} {
+	for _, want := range why {
 		if !strings.Contains(stderr.String(), want) {
-			t.Errorf("%q is not said: %q", want, stderr.String())
+			t.Errorf("nothing is said of %s: %q", want, stderr.String())
 		}
 	}
 	if stdout.Len() != 0 {

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"doze/plugins/base"
 	"doze/plugins/drivers"
 	"doze/plugins/host"
 	"doze/plugins/proto/driverpb"
@@ -95,8 +97,13 @@ func (st *storm) id(r *rand.Rand) string {
 }
 
 func (st *storm) calls(r *rand.Rand) []stormCall {
-	id, d := st.id(r), st.a.Driver()
-	return append(st.streams(r, id), []stormCall{
+	id := st.id(r)
+	return slices.Concat(st.streams(r, id), st.ofTask(r, id), st.ofAgent(r, id))
+}
+
+func (st *storm) ofTask(r *rand.Rand, id string) []stormCall {
+	d := st.a.Driver()
+	return []stormCall{
 		{"Wait", true, func(ctx context.Context) error {
 			_, err := d.WaitTask(ctx, &driverpb.WaitTaskRequest{TaskId: id})
 			return err
@@ -127,10 +134,20 @@ func (st *storm) calls(r *rand.Rand) []stormCall {
 				Timeout: pick(r, nil, durationpb.New(time.Second))})
 			return err
 		}},
+	}
+}
+
+func (st *storm) ofAgent(r *rand.Rand, id string) []stormCall {
+	d := st.a.Driver()
+	return []stormCall{
 		{"Start", false, func(ctx context.Context) error { return st.start(ctx, r, id) }},
 		{"Recover", false, func(ctx context.Context) error { return st.recover(ctx, r) }},
-		{"Init", false, func(ctx context.Context) error {
-			_, err := d.Init(ctx, &driverpb.InitRequest{})
+		{"Init", false, func(ctx context.Context) error { return st.a.Init(ctx) }},
+		{"SetConfig", false, func(ctx context.Context) error {
+			return st.a.SetConfig(ctx, base.Config{Raw: st.a.raw, Agent: pick(r, nil, &base.Agent{})})
+		}},
+		{"PluginInfo", false, func(ctx context.Context) error {
+			_, err := st.a.Plugin.Info(ctx)
 			return err
 		}},
 		{"CreateNetwork", false, func(ctx context.Context) error {
@@ -141,7 +158,7 @@ func (st *storm) calls(r *rand.Rand) []stormCall {
 			_, err := d.DestroyNetwork(ctx, &driverpb.DestroyNetworkRequest{AllocId: id})
 			return err
 		}},
-	}...)
+	}
 }
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }

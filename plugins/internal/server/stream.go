@@ -128,5 +128,8 @@ func (s *Driver) TaskStats(
 	err := d.Stats(ctx, id, max(every, leastInterval), func(st drivers.Stats) error {
 		return out.send(&driverpb.TaskStatsResponse{Stats: wire.FromStats(id, st)})
 	})
+	if ctx.Err() != nil {
+		return hold(ctx) // the caller has left, not the task ended
+	}
 	return wire.Error(ctx, err)
 }
