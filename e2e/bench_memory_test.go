@@ -29,7 +29,7 @@ func (b *bench) memory() {
 		rows = append(rows, b.rawExecMemory())
 	}
 	if b.docker != nil {
-		rows = append(rows, b.dockerMemory())
+		rows = append(rows, b.dockerMemory()...)
 	}
 	var naps []*nap
 	for i := range herd {
@@ -113,7 +113,7 @@ func (b *bench) rawExecMemory() row {
 	return row{what: "raw_exec: executor and logmon", samples: pss(b, helpers)}
 }
 
-func (b *bench) dockerMemory() row {
+func (b *bench) dockerMemory() []row {
 	what := "docker: containerd-shim (the daemon publishes no ports)"
 	start := b.docker.hostNetwork
 	if b.docker.bridge {
@@ -130,7 +130,11 @@ func (b *bench) dockerMemory() row {
 		helpers = append(helpers, own)
 	}
 	time.Sleep(leanAfter) // as for the others
-	return row{what: what, samples: pss(b, helpers)}
+	daemons := running(b, func(argv []string) bool {
+		return slices.Contains([]string{"dockerd", "containerd"}, filepath.Base(argv[0]))
+	})
+	return []row{{what: what, samples: pss(b, helpers)},
+		{what: "docker, once a node: dockerd and containerd", samples: pss(b, [][]int{daemons})}}
 }
 
 // logmonsOf are the processes that collect an allocation's logs for Nomad: they hold its pipes.
