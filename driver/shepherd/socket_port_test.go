@@ -2,8 +2,10 @@ package shepherd_test
 
 import (
 	"errors"
+	"net"
 	"os"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -111,7 +113,13 @@ func TestSocketPort_cannotStart_backsOff(t *testing.T) {
 	if err := os.Remove(s.Command); err != nil {
 		t.Fatal(err)
 	}
-	dial(t, c)
+	conn, err := net.Dial("tcp", status(t, c).Listen)
+	switch {
+	case err == nil:
+		t.Cleanup(func() { _ = conn.Close() })
+	case !errors.Is(err, syscall.ECONNRESET): // let go before it has seen itself connected
+		t.Fatal(err)
+	}
 	awaitState(t, c, idle.Failed)
 	pauseFor(t, 200*time.Millisecond)
 	if s := status(t, c); s.Wakes != 1 {
