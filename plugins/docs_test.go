@@ -42,7 +42,7 @@ func TestDocs_testsThatHoldWhatTheySay_exist(t *testing.T) {
 		}
 	}
 	for _, name := range clauses {
-		if !strings.Contains(code.String(), `{"`+name[1]+`", `) {
+		if !strings.Contains(code.String(), `{"`+name[1]+`",`) {
 			t.Errorf("the contract has no %s", name[1])
 		}
 	}

@@ -19,9 +19,6 @@ func moments(yield func(time.Duration) bool) {
 // killedDuringStart kills the plugin before it may have answered to a start. An agent starts
 // the task again then, by the same id: it must not run twice, nor be refused.
 func killedDuringStart(t *testing.T, s Subject) {
-	if s.Forgetful {
-		return // nobody knows of a task that was started without an answer
-	}
 	for after := range moments {
 		a := Boot(t, s.Config)
 		task := s.newTask(a, s.Long)
