@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -65,15 +66,10 @@ func (d *driven) survive(tasks []*bystander, crash func(meanwhile func())) {
 func (d *driven) testBoot(tasks []*bystander) {
 	for _, b := range tasks {
 		b.life, _ = d.whoAnswers(b.job)
+		b.alloc = d.alloc(b.job)
 		d.bringTo(b.job, b.depth)
 	}
-	d.crashAgent(syscall.SIGKILL)(func() {
-		fail(d.t, syscall.Kill(pluginPid(d.t, d.plugin), syscall.SIGKILL))
-		for _, pid := range shepherdsIn(d.t, d.state) {
-			fail(d.t, syscall.Kill(pid, syscall.SIGKILL))
-		}
-		fail(d.t, os.RemoveAll(d.state))
-	})
+	d.crashAgent(syscall.SIGKILL)(d.boot)
 	for _, b := range tasks {
 		d.awaitOther(b.job, b.life)
 		if now := d.alloc(b.job); now.ID != b.alloc.ID || now.TaskStates["app"].Failed {
@@ -81,6 +77,29 @@ func (d *driven) testBoot(tasks []*bystander) {
 				eventsOf(now.TaskStates["app"]))
 		}
 	}
+}
+
+// boot takes away of the driver what a boot does: its processes, their directory, and cgroups.
+func (d *driven) boot() {
+	d.t.Helper()
+	var names []string
+	entries, err := os.ReadDir(d.state)
+	fail(d.t, err)
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	fail(d.t, syscall.Kill(pluginPid(d.t, d.plugin), syscall.SIGKILL))
+	for _, pid := range shepherdsIn(d.t, d.state) {
+		fail(d.t, syscall.Kill(pid, syscall.SIGKILL))
+	}
+	fail(d.t, os.RemoveAll(d.state))
+	d.await("the cgroups to be empty", func() error {
+		var errs []error
+		for _, cgroup := range tracesOf(d.t, names) {
+			errs = append(errs, os.Remove(cgroup))
+		}
+		return errors.Join(errs...)
+	})
 }
 
 // crashAgent ends the agent, and starts it again.

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -112,7 +113,15 @@ plugin "raw_exec" { config { enabled = true } }
 	if err := os.MkdirAll(plugins, 0o755); err != nil {
 		return fmt.Errorf("cannot make the plugin directory: %w", err)
 	}
-	const client = `client { enabled = true  network_interface = "lo" }`
+	first, last := dynamicPorts()
+	client := fmt.Sprintf(`
+client {
+  enabled           = true
+  network_interface = "lo"
+  min_dynamic_port  = %d
+  max_dynamic_port  = %d
+}
+`, first, last)
 	for name, text := range map[string]string{"agent.hcl": conf, "client.hcl": client} {
 		if err := os.WriteFile(filepath.Join(a.Dir, name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("cannot write the agent's configuration: %w", err)
@@ -256,6 +265,17 @@ func (a *Agent) Client() *nomad.Client {
 		panic(fmt.Sprintf("realnomad: cannot make a client for %s: %v", a.addr, err))
 	}
 	return c
+}
+
+// started counts the agents of this process.
+var started atomic.Int32
+
+// dynamicPorts are the ports that an agent gives to its tasks: others than those of this
+// process's other agents, since no agent looks whether a port is free.
+func dynamicPorts() (first, last int) {
+	const ports, from, agents = 500, 20_000, 24 // Nomad's own are 20000 to 32000
+	first = from + ports*((os.Getpid()+int(started.Add(1)))%agents)
+	return first, first + ports - 1
 }
 
 // freePorts finds ports of 127.0.0.1 that nobody listens on.
