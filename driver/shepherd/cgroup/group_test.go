@@ -123,10 +123,12 @@ func TestGroup_controllersInV2_areHandedDownWhereNobodyLives(t *testing.T) {
 
 func TestGroup_withoutSwapInV2_maySwapWhileFrozen(t *testing.T) {
 	dir := fake(t, "cgroup.freeze", "cgroup.events", "memory.max", "memory.swap.max")
-	if err := os.WriteFile(filepath.Join(dir, "cgroup.events"), []byte("frozen 1\n"), 0o644); err != nil {
+	events := filepath.Join(dir, "cgroup.events")
+	if err := os.WriteFile(events, []byte("frozen 1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	g := cgroup.Open(cgroup.Spec{Unified: dir, Limits: cgroup.Limits{MemoryBytes: 1 << 20, SwapBytes: -1}})
+	limits := cgroup.Limits{MemoryBytes: 1 << 20, SwapBytes: -1}
+	g := cgroup.Open(cgroup.Spec{Unified: dir, Limits: limits})
 	for range 2 {
 		if got := content(t, dir, "memory.swap.max"); !strings.HasPrefix(got, "0") {
 			t.Errorf("awake, it may have %s of swap", got)

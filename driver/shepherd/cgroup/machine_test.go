@@ -229,7 +229,8 @@ func TestGroup_frozenWithoutSwapOfItsOwn_isSwappedOut(t *testing.T) {
 	g := cgroup.Open(s)
 	swaps, err := os.ReadFile("/proc/swaps")
 	reclaim := filepath.Join(s.Unified, "memory.reclaim") // since Linux 5.19
-	if _, missing := os.Stat(reclaim); missing != nil || err != nil || strings.Count(string(swaps), "\n") < 2 {
+	_, missing := os.Stat(reclaim)
+	if missing != nil || err != nil || strings.Count(string(swaps), "\n") < 2 {
 		t.Skip("NEEDS SWAP, AND CGROUP V2 WITH memory.reclaim")
 	}
 	start(t, g, "sh", "-c", "head -c 20m /dev/zero | tail; sleep 60") // tail keeps all of it
