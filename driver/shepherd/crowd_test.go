@@ -106,7 +106,7 @@ func TestClient_portOnIPv6_wakesToo(t *testing.T) {
 		c := launch(t, s)
 		awaitState(t, c, idle.Ready)
 		for _, depth := range []idle.Depth{idle.Freeze, idle.Park} {
-			sleep(t, c, depth)
+			sleepUnused(t, c, depth)
 			wantIn(t, mustGet(t, c, "/"), "pid ")
 		}
 	}
