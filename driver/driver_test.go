@@ -311,6 +311,24 @@ func TestDriver_stopBySignalThatIsNone_stopsAllTheSame(t *testing.T) {
 	})
 }
 
+// What a shepherd that is killed while it tidies up has not done, the driver does.
+func TestDriver_shepherdDiesInItsDestroy_isTidiedUpAfter(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
+		d.agent.StateDir = shortDir(t)
+		task, _ := mustStart(t, d)
+		if err := os.Mkdir(d.dirOf(task.ID), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		flock.only().dies = true
+		if err := d.Destroy(t.Context(), task.ID, true); err != nil {
+			t.Error(err)
+		}
+		if !slices.Equal(flock.swept, []string{d.dirOf(task.ID)}) {
+			t.Errorf("swept %q", flock.swept)
+		}
+	})
+}
+
 func TestDriver_destroyWhileItRuns_needsForce(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
 		task, _ := mustStart(t, d)

@@ -87,6 +87,7 @@ type fakeShepherd struct {
 	gone   chan struct{} // closed when the shepherd has ended
 	exited chan struct{} // closed when the task has
 	events chan shepherd.Event
+	dies   bool // when it is told to destroy, before it has
 
 	mu    sync.Mutex
 	exit  *shepherd.Exit
@@ -151,6 +152,9 @@ func (s *fakeShepherd) Destroy(context.Context) error {
 	}
 	s.called("destroy")
 	s.die()
+	if s.dies {
+		return context.DeadlineExceeded
+	}
 	return nil
 }
 

@@ -64,9 +64,16 @@ func (d *Driver) end(ctx context.Context, t *task, gone bool) error {
 	if gone {
 		return d.sweep(t.state)
 	}
-	ctx, cancel := context.WithTimeout(ctx, destroyLimit)
+	within, cancel := context.WithTimeout(ctx, destroyLimit)
 	defer cancel()
-	return t.dog.Destroy(ctx)
+	err := t.dog.Destroy(within)
+	if err == nil {
+		return nil
+	}
+	if _, now := t.dog.Status(ctx); errors.Is(now, shepherd.ErrGone) {
+		return d.sweep(t.state) // it was killed before it had done it
+	}
+	return err
 }
 
 // stillRuns is an error if the task does.
