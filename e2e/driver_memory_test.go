@@ -104,7 +104,7 @@ func (s *scales) weigh(state string, happens func()) {
 	var seen []float64
 	var weighing sync.WaitGroup
 	weighing.Go(func() {
-		often := time.NewTicker(5 * time.Millisecond)
+		often := time.NewTicker(20 * time.Millisecond)
 		defer often.Stop()
 		for {
 			seen = append(seen, s.now())
