@@ -2,6 +2,8 @@ package shepherd_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -36,19 +38,28 @@ func TestClient_frozen_wakesOnTheFirstConnection(t *testing.T) {
 	}
 }
 
-// A v1 freezer, where the v2 one is not to be had.
-func TestClient_frozenByV1_wakesAndStops(t *testing.T) {
+// withV1 describes a task whose only cgroup is in a v1 freezer.
+func withV1(t *testing.T) shepherd.Spec {
+	t.Helper()
 	asRoot(t)
 	h, err := cgroup.Detect()
 	if err != nil || h.Legacy["freezer"] == "" {
 		t.Skip("NEEDS A V1 FREEZER: ", err)
 	}
 	s := spec(t, "http")
-	s.Cgroup.Unified = ""
-	s.Cgroup.Legacy = map[string]string{
-		"freezer": filepath.Join(h.Legacy["freezer"], fmt.Sprintf("doze-test-%d-v1", os.Getpid())),
-	}
-	c := launch(t, s)
+	name := fmt.Sprintf("doze-test-%d-%d", os.Getpid(), tasks.Add(1))
+	dir := filepath.Join(h.Legacy["freezer"], name)
+	s.Cgroup = cgroup.Spec{Legacy: map[string]string{"freezer": dir}}
+	t.Cleanup(func() {
+		if err := shepherd.Sweep("/nonexistent", s.Cgroup); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestClient_frozenByV1_wakesAndStops(t *testing.T) {
+	c := launch(t, withV1(t))
 	awaitState(t, c, idle.Ready)
 	sleep(t, c, idle.Freeze)
 	wantIn(t, mustGet(t, c, "/"), "pid ")
@@ -59,6 +70,30 @@ func TestClient_frozenByV1_wakesAndStops(t *testing.T) {
 	if e, err := c.Wait(t.Context()); err != nil || e.Signal != int(syscall.SIGTERM) {
 		t.Fatal(e, err)
 	}
+}
+
+// A frozen thread does not die. None of the shepherd's own may be with the task, or it goes
+// on to hold its socket when it is killed, and nobody learns of it.
+func TestClient_shepherdKilledWhileFrozenByV1_isGone(t *testing.T) {
+	s := withV1(t)
+	c, err := shepherd.Launch(t.Context(), socketDir(t), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := awaitState(t, c, idle.Ready)
+	sleep(t, c, idle.Freeze)
+	if err := syscall.Kill(st.Shepherd, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := c.Wait(ctx); !errors.Is(err, shepherd.ErrGone) {
+		t.Fatal(err)
+	}
+	if err := cgroup.Kill(s.Cgroup); err != nil {
+		t.Fatal(err)
+	}
+	awaitEmpty(t, s.Cgroup.Legacy["freezer"])
 }
 
 func TestClient_parked_startsAnew(t *testing.T) {

@@ -132,11 +132,14 @@ func (g *Group) Directory() (*os.File, error) {
 }
 
 // EnterThread moves the calling thread, and with it whatever it starts from now on, into
-// the v1 cgroups. The goroutine must be locked to its thread, and stay so.
+// the v1 cgroups but the freezer, which Start enters. The goroutine must be locked to its
+// thread, and stay so.
 func (g *Group) EnterThread() error {
 	var errs []error
 	for _, controller := range sortedKeys(g.legacy) {
-		errs = append(errs, write(g.legacy[controller], "tasks", "0"))
+		if controller != "freezer" {
+			errs = append(errs, write(g.legacy[controller], "tasks", "0"))
+		}
 	}
 	return errors.Join(errs...)
 }

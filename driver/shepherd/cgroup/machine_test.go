@@ -73,7 +73,7 @@ func start(t *testing.T, g *cgroup.Group, argv ...string) *exec.Cmd {
 	var err error
 	onThread(func() {
 		if err = g.EnterThread(); err == nil {
-			err = child.Start()
+			err = g.Start(child.Start)
 		}
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"errors"
+	"path/filepath"
 	"sync"
 )
 
@@ -23,13 +24,23 @@ func (s *still) set(frozen bool) {
 	s.frozen = frozen
 }
 
-// Start calls start, which starts one process in the group; the group is not frozen before
-// it returns. ErrFrozen, without a call, where the group is frozen or about to be.
+// Start calls start, which starts one process in the group, by a thread that has called
+// EnterThread; the group is not frozen before it returns. ErrFrozen, without a call, where
+// the group is frozen or about to be.
 func (g *Group) Start(start func() error) error {
 	g.still.mu.RLock()
 	defer g.still.mu.RUnlock()
 	if g.still.frozen {
 		return ErrFrozen
 	}
-	return start()
+	freezer := g.legacy["freezer"]
+	if freezer == "" {
+		return start()
+	}
+	// only for as long as it takes: a thread that is frozen with the task keeps its process
+	// from dying
+	if err := write(freezer, "tasks", "0"); err != nil {
+		return err
+	}
+	return errors.Join(start(), write(filepath.Dir(freezer), "tasks", "0"))
 }
