@@ -69,7 +69,7 @@ func (d *driven) testBoot(tasks []*bystander) {
 		b.alloc = d.alloc(b.job)
 		d.bringTo(b.job, b.depth)
 	}
-	d.crashAgent(syscall.SIGKILL)(d.boot)
+	d.boot()
 	for _, b := range tasks {
 		d.awaitOther(b.job, b.life)
 		if now := d.alloc(b.job); now.ID != b.alloc.ID || now.TaskStates["app"].Failed {
@@ -79,7 +79,7 @@ func (d *driven) testBoot(tasks []*bystander) {
 	}
 }
 
-// boot takes away of the driver what a boot does: its processes, their directory, and cgroups.
+// boot ends and removes what a boot does, and starts the agent again.
 func (d *driven) boot() {
 	d.t.Helper()
 	var names []string
@@ -88,7 +88,7 @@ func (d *driven) boot() {
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
-	fail(d.t, syscall.Kill(pluginPid(d.t, d.plugin), syscall.SIGKILL))
+	fail(d.t, d.agent.EndAll())
 	for _, pid := range shepherdsIn(d.t, d.state) {
 		fail(d.t, syscall.Kill(pid, syscall.SIGKILL))
 	}
@@ -100,6 +100,8 @@ func (d *driven) boot() {
 		}
 		return errors.Join(errs...)
 	})
+	fail(d.t, d.agent.Launch())
+	d.awaitDriver()
 }
 
 // crashAgent ends the agent, and starts it again.

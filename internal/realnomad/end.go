@@ -46,11 +46,22 @@ func (a *Agent) End(sig syscall.Signal) error {
 	return err
 }
 
+// EndAll ends the agent's process and its helpers, plugins and log collectors, as a crash of
+// the machine does. What a plugin has started in an environment of its own goes on.
+func (a *Agent) EndAll() error {
+	err := a.End(syscall.SIGKILL)
+	a.sweep()
+	return err
+}
+
+// sweep kills all that has the agent's mark.
+func (a *Agent) sweep() { sweep(func(mark string) bool { return mark == a.mark }) }
+
 // Close ends the agent, every task and every helper process of it, and removes
 // its directory. The agent itself has nothing to save, so it gets no grace.
 func (a *Agent) Close() error {
 	errs := []error{a.stopJobs(), a.End(syscall.SIGKILL)}
-	sweep(func(mark string) bool { return mark == a.mark })
+	a.sweep()
 	return errors.Join(append(errs, removeDir(a.Dir))...)
 }
 
