@@ -90,8 +90,8 @@ func (l *lean) rest(ctx context.Context) bool {
 	return true
 }
 
-// awaitCollection tells run of the next collection, and of those that follow: one touches a
-// third of what may stay of the program, of which nothing else has much use.
+// awaitCollection tells run of the next collection, and of those that follow: each touches
+// half a MiB of the program that nothing else has much use for.
 func (l *lean) awaitCollection() {
 	runtime.AddCleanup(&struct{ *lean }{l}, func(l *lean) {
 		put(l.collected)
