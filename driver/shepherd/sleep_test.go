@@ -283,7 +283,34 @@ func TestClient_exitsWhileFrozen_isReported(t *testing.T) {
 	c := launch(t, s)
 	awaitState(t, c, idle.Ready)
 	sleep(t, c, idle.Freeze)
-	procs, err := os.ReadFile(filepath.Join(s.Cgroup.Unified, "cgroup.procs"))
+	killAll(t, s.Cgroup.Unified)
+	e, err := c.Wait(t.Context())
+	if err != nil || e.Signal != int(syscall.SIGKILL) {
+		t.Fatal(e, err)
+	}
+	wantIn(t, events(t, c, shepherd.EventExited).Message, "signal 9")
+}
+
+// In v1 a frozen process that is killed waits for the thaw to die.
+func TestClient_killedWhileFrozenByV1_endsWhenWoken(t *testing.T) {
+	s := withV1(t)
+	c := launch(t, s)
+	awaitState(t, c, idle.Ready)
+	sleep(t, c, idle.Freeze)
+	killAll(t, s.Cgroup.Legacy["freezer"])
+	if _, err := get(t, c, "/"); err == nil {
+		t.Error("who was killed has answered")
+	}
+	e, err := c.Wait(t.Context())
+	if err != nil || e.Signal != int(syscall.SIGKILL) {
+		t.Fatal(e, err)
+	}
+}
+
+// killAll kills every process of a cgroup.
+func killAll(t *testing.T, dir string) {
+	t.Helper()
+	procs, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,11 +323,6 @@ func TestClient_exitsWhileFrozen_isReported(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e, err := c.Wait(t.Context())
-	if err != nil || e.Signal != int(syscall.SIGKILL) {
-		t.Fatal(e, err)
-	}
-	wantIn(t, events(t, c, shepherd.EventExited).Message, "signal 9")
 }
 
 func TestClient_signalToTheFrozen_thawsFirst(t *testing.T) {
