@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"doze/api"
@@ -149,6 +150,7 @@ func TestControl_history_saysWhyItIsAwake(t *testing.T) {
 		}
 		a := w.do("POST", webID.WakePath()+"?wait=5s", `{"reason":"deploy check"}`)
 		into[wire.Outcome](t, a, 200)
+		synctest.Wait() // the gate opens a moment before the loop has written down that it has
 		got := w.group(webID)
 		last := got.History[len(got.History)-1]
 		first := got.History[len(got.History)-2]
