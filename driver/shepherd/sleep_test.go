@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"doze/driver/shepherd"
-	"doze/driver/shepherd/cgroup"
 	"doze/idle"
 )
 
