@@ -125,6 +125,7 @@ func TestClient_frozenUnderAConnection_wakesOnData(t *testing.T) {
 	conn := dial(t, c)
 	echo(t, conn, "before")
 	for _, text := range []string{"after", "and again"} {
+		awaitState(t, c, idle.Ready) // bytes pass on an open connection before that
 		sleep(t, c, idle.Freeze)
 		if s := status(t, c); s.Depth != idle.Freeze {
 			t.Fatalf("%+v", s)
