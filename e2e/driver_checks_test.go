@@ -66,10 +66,14 @@ func (d *driven) awaitDeployment(job string) {
 		if err != nil || deployment == nil {
 			return fmt.Errorf("there is none: %v", err)
 		}
-		if deployment.Status != "successful" {
-			return fmt.Errorf("it is %s: %s", deployment.Status, deployment.StatusDescription)
+		switch deployment.Status {
+		case "successful":
+			return nil
+		case "failed":
+			d.t.Fatalf("the deployment of %s failed: %s\n%s", job, deployment.StatusDescription,
+				eventsOf(d.task(job)))
 		}
-		return nil
+		return fmt.Errorf("it is %s: %s", deployment.Status, deployment.StatusDescription)
 	})
 }
 

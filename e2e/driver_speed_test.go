@@ -130,27 +130,43 @@ func (d *driven) firstConn(job drivenJob, driver string) (placed time.Time, conn
 	}
 }
 
-// placements tells the address of the job's first allocation as soon as it is placed.
+// placements tells the address of the job's first allocation as soon as it is placed. A server
+// may close a subscription, for its client to subscribe again; what was told is told again then.
 func (d *driven) placements(ctx context.Context, job string) <-chan string {
 	d.t.Helper()
-	stream, err := d.client.EventStream().Stream(ctx,
-		map[nomad.Topic][]string{nomad.TopicAllocation: {job}}, 0, d.query())
+	subscribe := func() (<-chan *nomad.Events, error) {
+		topics := map[nomad.Topic][]string{nomad.TopicAllocation: {job}}
+		return d.client.EventStream().Stream(ctx, topics, 0, d.query())
+	}
+	stream, err := subscribe()
 	fail(d.t, err)
 	found := make(chan string, 1)
 	go func() {
 		defer close(found)
-		for events := range stream {
-			for _, event := range events.Events {
-				alloc, err := event.Allocation()
-				if err != nil || alloc == nil || alloc.AllocatedResources == nil {
-					continue
-				}
-				for _, port := range alloc.AllocatedResources.Shared.Ports {
-					found <- net.JoinHostPort(port.HostIP, strconv.Itoa(port.Value))
-					return
-				}
+		for err == nil && ctx.Err() == nil {
+			if at := placement(stream); at != "" {
+				found <- at
+				return
 			}
+			stream, err = subscribe()
 		}
 	}()
 	return found
+}
+
+// placement returns the address of the first allocation that a stream tells of; "" where the
+// stream ends before.
+func placement(stream <-chan *nomad.Events) string {
+	for events := range stream {
+		for _, event := range events.Events {
+			alloc, err := event.Allocation()
+			if err != nil || alloc == nil || alloc.AllocatedResources == nil {
+				continue
+			}
+			for _, port := range alloc.AllocatedResources.Shared.Ports {
+				return net.JoinHostPort(port.HostIP, strconv.Itoa(port.Value))
+			}
+		}
+	}
+	return ""
 }
