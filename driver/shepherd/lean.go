@@ -38,7 +38,8 @@ const (
 // something has happened.
 type lean struct {
 	program   []pages       // the parts of the program that are never written to
-	heap      uint64        // the least that there was of it; run's alone
+	heap      uint64        // the least that there was of it; run's alone, as is
+	own       bool          // the next collection is one of its own
 	conns     atomic.Int64  // that are relayed
 	happened  chan struct{} // holds one token, as does
 	collected chan struct{}
@@ -60,34 +61,28 @@ func newLean(log *slog.Logger) *lean {
 // run lives until ctx ends. What starting has left behind goes first.
 func (l *lean) run(ctx context.Context) error {
 	l.awaitCollection()
+	l.shed()
+	var quiet <-chan time.Time // nil: nothing has happened
 	for {
-		if err := l.shed(); err != nil {
-			l.log.Warn("this shepherd is larger than it should be", "err", err)
-		}
-		if !l.rest(ctx) {
+		select {
+		case <-quiet:
+			quiet = nil
+			l.shed()
+			continue
+		case <-l.happened:
+		case <-l.collected:
+			l.dropProgram()
+			if l.own { // what it has left is no garbage: another one would find nothing
+				l.own = false
+				continue
+			}
+		case <-ctx.Done():
 			return nil
 		}
+		if quiet == nil {
+			quiet = time.After(quietAfter)
+		}
 	}
-}
-
-// rest waits until there may be something to give back, and reports whether ctx goes on.
-func (l *lean) rest(ctx context.Context) bool {
-	select {
-	case <-l.happened:
-	case <-l.collected:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-	quiet := time.NewTimer(quietAfter)
-	defer quiet.Stop()
-	select {
-	case <-quiet.C:
-	case <-l.collected:
-	case <-ctx.Done():
-		return false
-	}
-	return true
 }
 
 // awaitCollection tells run of the next collection, and of those that follow: each touches
@@ -136,18 +131,10 @@ func (l *lean) procs() int {
 }
 
 // shed gives back CPUs, garbage and pages of the program: each may make more of the next.
-func (l *lean) shed() error {
+func (l *lean) shed() {
 	l.spread()
 	l.collect()
-	held, err := heldOfFiles()
-	if err != nil || held <= programShare {
-		return err
-	}
-	var errs []error
-	for _, p := range l.program {
-		errs = append(errs, p.drop())
-	}
-	return errors.Join(errs...)
+	l.dropProgram()
 }
 
 // collect collects garbage where that is worth it.
@@ -157,7 +144,21 @@ func (l *lean) collect() {
 		l.heap = held
 	}
 	if held > l.heap+garbage+perConn*uint64(l.conns.Load()) {
+		l.own = true
 		debug.FreeOSMemory()
+	}
+}
+
+// dropProgram gives back what is too much of the program.
+func (l *lean) dropProgram() {
+	held, err := heldOfFiles()
+	if err == nil && held > programShare {
+		for _, p := range l.program {
+			err = errors.Join(err, p.drop())
+		}
+	}
+	if err != nil {
+		l.log.Warn("this shepherd is larger than it should be", "err", err)
 	}
 }
 
