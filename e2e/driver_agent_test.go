@@ -145,8 +145,13 @@ func (d *driven) node() *nomad.Node {
 // up to half a minute until it has registered its node again and tells what has happened.
 func (d *driven) await(what string, f func() error) {
 	d.t.Helper()
+	d.awaitFor(time.Minute, what, f)
+}
+
+func (d *driven) awaitFor(within time.Duration, what string, f func() error) {
+	d.t.Helper()
 	var err error
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
 		if err = f(); err == nil {
 			return
 		}

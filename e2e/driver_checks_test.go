@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,8 +12,8 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 )
 
-// checksSeen is how many results of a check in a row each sleeping task has to outlive.
-const checksSeen = 20
+// checksSeen is how many results of a check, one a second, each sleeping task has to outlive.
+var checksSeen = flag.Int("checks.seen", 20, "how many checks each sleeping task outlives")
 
 // testChecks: Nomad's own checks of a shielded path, every second and with a check_restart
 // that forgives nothing once the task has had time to start, neither wake a sleeping task nor
@@ -84,7 +85,9 @@ func (d *driven) watchChecks(job string, want depth) {
 	alloc := d.alloc(job).ID
 	before := turnsOf(d.t, processesOf(d.t, alloc))
 	seen := map[int64]bool{}
-	d.await(fmt.Sprintf("%d results of the check of %s", checksSeen, job), func() error {
+	what := fmt.Sprintf("%d results of the check of %s", *checksSeen, job)
+	within := time.Minute + 2*time.Duration(*checksSeen)*time.Second
+	d.awaitFor(within, what, func() error {
 		checks, err := d.client.Allocations().Checks(alloc, d.query())
 		fail(d.t, err)
 		for _, check := range checks {
@@ -96,7 +99,7 @@ func (d *driven) watchChecks(job string, want depth) {
 		if got := depthOf(d.t, alloc); got != want {
 			d.t.Fatalf("after %d checks it is %s", len(seen), got)
 		}
-		if len(seen) < checksSeen {
+		if len(seen) < *checksSeen {
 			return fmt.Errorf("there were %d", len(seen))
 		}
 		return nil

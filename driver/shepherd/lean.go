@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"doze/driver/shepherd/relay"
 )
 
 const (
@@ -27,11 +29,7 @@ const (
 	// garbage is how much more heap than once is worth a collection at once, in bytes, and
 	// perConn what each open connection may take besides.
 	garbage = 512 << 10
-	perConn = 16 << 10
-	// maxProcs is how many CPUs are used at once while there are more connections than a few.
-	// Else it is one: Go keeps half a MiB for each.
-	maxProcs = 2
-	few      = 3
+	perConn = 1 << 10
 )
 
 // lean keeps this process small: it gives back what it has no use for, some time after
@@ -106,9 +104,10 @@ func put(token chan<- struct{}) {
 
 // enter and leave tell of every connection that is relayed.
 func (l *lean) enter() {
-	if l.conns.Add(1) == few+1 {
+	if n := l.conns.Add(1); procs(n) != procs(n-1) {
 		l.spread()
 	}
+	l.soon()
 }
 
 func (l *lean) leave() {
@@ -118,16 +117,19 @@ func (l *lean) leave() {
 
 // spread uses as many CPUs as there is work for, also when that changes meanwhile.
 func (l *lean) spread() {
-	for n := l.procs(); runtime.GOMAXPROCS(0) != n; n = l.procs() {
+	for n := procs(l.conns.Load()); runtime.GOMAXPROCS(0) != n; n = procs(l.conns.Load()) {
 		runtime.GOMAXPROCS(n)
 	}
 }
 
-func (l *lean) procs() int {
-	if l.conns.Load() <= few {
-		return 1
+// procs is how many of Go's processors so many connections need. Go keeps half a MiB for each,
+// so it is one as long as that will do. Where there are more there is one to spare: else each
+// loop that waits for an event is taken its own by the runtime, and has to look for it again.
+func procs(conns int64) int {
+	if loops := relay.Loops(int(conns)); loops > 1 {
+		return loops + 1
 	}
-	return min(runtime.NumCPU(), maxProcs)
+	return 1
 }
 
 // shed gives back CPUs, garbage and pages of the program: each may make more of the next.

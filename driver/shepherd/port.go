@@ -18,7 +18,8 @@ type port interface {
 	// keepOut has newcomers wait, unseen, until letIn: the application is about to end.
 	keepOut() error
 	letIn() error
-	// settle lets what the shepherd itself has begun with the application come to its end.
+	// settle lets what the shepherd itself has begun with the application come to its end, and
+	// passes nothing on to it from then on.
 	settle(ctx context.Context)
 	// activity is use that idle.Group.Acquire has not seen; see idle.GroupConfig.Activity.
 	activity() (inFlight int64, last time.Time, known bool)

@@ -30,9 +30,9 @@ type relayPort struct {
 	lean     *lean // set before serve
 	group    *idle.Group
 
-	shielded atomic.Int64 // requests for shielded paths that are being passed on
-	mu       sync.Mutex
-	pairs    map[*relay.Pair]struct{}
+	passing  relay.Relay
+	health   relay.Relay  // requests for shielded paths, and
+	shielded atomic.Int64 // how many of them are being passed on
 }
 
 // lives tells how the application is, for shielded requests.
@@ -51,7 +51,6 @@ func newRelayPort(s *Spec) (*relayPort, error) {
 		listener: l,
 		shield:   relay.NewShield(s.Shield),
 		timeout:  s.WakeTimeout,
-		pairs:    map[*relay.Pair]struct{}{},
 	}, nil
 }
 
@@ -72,7 +71,11 @@ func listen(addr string) (*net.TCPListener, error) {
 func (p *relayPort) addr() string { return p.listener.Addr().String() }
 func (p *relayPort) close()       { _ = p.listener.Close() } // twice at worst
 
-func (p *relayPort) awake() error { return nil }
+// awake has what clients have sent passed on.
+func (p *relayPort) awake() error {
+	p.passing.Resume()
+	return nil
+}
 
 // Who comes while the application ends waits at the gate.
 func (p *relayPort) keepOut() error { return nil }
@@ -80,11 +83,7 @@ func (p *relayPort) letIn() error   { return nil }
 
 // asleep has the connections that stayed open watched: their next byte wakes.
 func (p *relayPort) asleep() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for pair := range p.pairs {
-		_ = pair.Interrupt() // a closed one needs no waking
-	}
+	p.passing.Rest()
 	return nil
 }
 
@@ -94,11 +93,7 @@ func (p *relayPort) activity() (int64, time.Time, bool) {
 
 func (p *relayPort) busy() bool { return p.shielded.Load() > 0 }
 
-func (p *relayPort) open() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return int64(len(p.pairs))
-}
+func (p *relayPort) open() int64 { return int64(p.passing.Len()) }
 
 // give finds a free port on the loopback address.
 func (p *relayPort) give() (portGift, error) {
@@ -138,9 +133,10 @@ func (p *relayPort) serve(ctx context.Context) error {
 			}
 			continue
 		}
-		conns.Go(func() {
-			p.take(ctx, conn)
+		conns.Add(1)
+		go p.take(ctx, conn, func() {
 			<-places
+			conns.Done()
 		})
 	}
 }
@@ -148,16 +144,13 @@ func (p *relayPort) serve(ctx context.Context) error {
 // cut ends everything that is open.
 func (p *relayPort) cut() {
 	p.close()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for pair := range p.pairs {
-		_ = pair.Client.Close() // ends Join, which closes both
-		_ = pair.App.Close()
-	}
+	p.passing.Close()
+	p.health.Close()
 }
 
-// take carries one connection from its arrival to its end.
-func (p *relayPort) take(ctx context.Context, conn *net.TCPConn) {
+// take carries one connection from its arrival to where it is passed on, or to its end. over is
+// called at its end.
+func (p *relayPort) take(ctx context.Context, conn *net.TCPConn, over func()) {
 	var head []byte
 	if p.shield.Any() {
 		var class relay.Class
@@ -165,41 +158,52 @@ func (p *relayPort) take(ctx context.Context, conn *net.TCPConn) {
 		switch {
 		case class == relay.Shielded:
 			p.answerShielded(conn, head)
+			over()
 			return
 		case class == relay.Incomplete: // it left without a word
 			_ = conn.Close() // nothing was sent that could get lost
+			over()
 			return
 		}
 	}
 	app, err := p.reach(ctx, conn)
 	if err != nil {
-		p.log.Info("connection refused", "from", conn.RemoteAddr(), "err", err)
 		_ = conn.SetLinger(0) // a reset says that nobody took it
 		_ = conn.Close()
-		p.group.Release()
-		return
+	} else {
+		err = p.pass(&relay.Pair{Client: conn, App: app, Head: head,
+			Woken: func() error { return p.wake(ctx) }}, over)
 	}
-	defer p.group.Release()
-	p.pass(&relay.Pair{Client: conn, App: app, Head: head, Woken: func() { p.wake(ctx) }})
+	if err != nil {
+		p.log.Info("connection refused", "from", conn.RemoteAddr(), "err", err)
+		p.group.Release()
+		over()
+	}
 }
 
-func (p *relayPort) pass(pair *relay.Pair) {
-	p.mu.Lock()
-	p.pairs[pair] = struct{}{}
-	p.mu.Unlock()
+// pass has everything passed on. Where it returns no error the lease of the group is given
+// back at the end, when over is called.
+func (p *relayPort) pass(pair *relay.Pair, over func()) error {
+	pair.Over = func() {
+		p.lean.leave()
+		p.group.Release()
+		over()
+	}
 	p.lean.enter()
-	pair.Join()
-	p.lean.leave()
-	p.mu.Lock()
-	delete(p.pairs, pair)
-	p.mu.Unlock()
+	err := p.passing.Join(pair)
+	if err != nil {
+		p.lean.leave()
+	}
+	return err
 }
 
 // wake is for a client that sends again to an application put to sleep under it.
-func (p *relayPort) wake(ctx context.Context) {
-	if err := p.group.Wake(ctx, "data on an open connection"); err != nil {
+func (p *relayPort) wake(ctx context.Context) error {
+	err := p.group.Wake(ctx, "data on an open connection")
+	if err != nil {
 		p.log.Info("cannot wake", "err", err)
 	}
+	return err
 }
 
 // reach takes a lease, which the caller gives back, waits until the application is ready

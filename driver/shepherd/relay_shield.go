@@ -45,8 +45,9 @@ func (p *relayPort) peek(conn *net.TCPConn) ([]byte, relay.Class) {
 }
 
 // settle lets the application finish the shielded requests that it has been passed. The gate
-// is shut: there will be no more.
+// is shut: there will be no more. What comes over open connections waits from now on.
 func (p *relayPort) settle(ctx context.Context) {
+	p.passing.Rest()
 	for range 100 {
 		if !p.busy() || !pause(ctx, 2*time.Millisecond) {
 			return
@@ -84,9 +85,15 @@ func (p *relayPort) passShielded(conn *net.TCPConn, request []byte) (passed, wel
 	if err != nil {
 		return false, false
 	}
-	_ = app.SetDeadline(time.Now().Add(shieldedWithin))
-	pair := relay.Pair{Client: conn, App: app.(*net.TCPConn), Head: relay.Once(request)}
-	pair.Join()
+	over := make(chan struct{})
+	pair := relay.Pair{Client: conn, App: app.(*net.TCPConn), Head: relay.Once(request),
+		Over: func() { close(over) }}
+	if err := p.health.Join(&pair); err != nil {
+		p.log.Info("shielded request refused", "from", conn.RemoteAddr(), "err", err)
+		return true, true
+	}
+	defer time.AfterFunc(shieldedWithin, pair.Close).Stop()
+	<-over
 	return true, true
 }
 

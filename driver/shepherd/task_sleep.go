@@ -36,14 +36,20 @@ func (t *task) down(ctx context.Context, depth idle.Depth) error {
 		return ErrExited
 	case now >= depth:
 		return t.port.asleep()
-	case depth == idle.Freeze:
-		t.port.settle(ctx)
-		return t.freeze(ctx)
-	case depth == idle.Park:
-		t.port.settle(ctx)
-		return t.park(ctx, app, now)
+	case depth != idle.Freeze && depth != idle.Park:
+		return fmt.Errorf("cannot sleep as deep as %s", depth)
 	}
-	return fmt.Errorf("cannot sleep as deep as %s", depth)
+	t.port.settle(ctx)
+	var err error
+	if depth == idle.Freeze {
+		err = t.freeze(ctx)
+	} else {
+		err = t.park(ctx, app, now)
+	}
+	if err != nil && now == idle.Awake {
+		err = errors.Join(err, t.port.awake())
+	}
+	return err
 }
 
 // freeze stops the application where it stands. What came in between the decision and the

@@ -1,96 +1,98 @@
 package relay
 
 import (
-	"io"
-	"net"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// chunkSize is up to how many bytes it costs less to copy what has arrived than to lead it
-// through a pipe.
-const chunkSize = 16 << 10
+// chunk is up to how much it costs less to copy what has arrived than to lead it through a pipe.
+type chunk [16 << 10]byte
 
-// chunks are in use only between a read and the write that follows.
-var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
+var chunks = sync.Pool{New: func() any { return new(chunk) }}
 
-// flow is one direction of a Pair. What has arrived goes on at once: a little by way of this
-// process's memory, more of it by splice(2). Nothing is held while nothing arrives, neither a
-// buffer nor a pipe, and no garbage is made of what passes.
-type flow struct {
-	from, to *net.TCPConn
-	raw      syscall.RawConn // from's
-
-	chunk   *[chunkSize]byte
-	n       int // bytes in it
-	readErr error
-	waiting int // bytes that had arrived besides
-	read    func(fd uintptr) bool
-	look    func(fd uintptr)
-	rest    io.LimitedReader // of from: what is spliced
-}
-
-func newFlow(from, to *net.TCPConn) (*flow, error) {
-	raw, err := from.SyscallConn()
-	if err != nil {
-		return nil, err
+// pass passes on what has arrived at e: a little by way of this process's memory, more of it
+// by splice(2). Where it all goes on, nothing is held.
+func (l *loop) pass(e *end) error {
+	if e.bulk {
+		return l.splice(e)
 	}
-	f := &flow{from: from, to: to, raw: raw, rest: io.LimitedReader{R: from}}
-	f.read, f.look = f.readChunk, f.lookFor // here, since each mention allocates
-	return f, nil
-}
-
-// pass passes everything on until the end (nil), an error, or the deadline of from, after
-// which it may be called again: nothing gets lost.
-func (f *flow) pass() error {
-	for {
-		if err := f.raw.Read(f.read); err != nil {
-			return err
-		}
-		n, err := f.n, f.readErr
-		if err == nil && n > 0 {
-			_, err = f.to.Write(f.chunk[:n])
-		}
-		chunks.Put(f.chunk)
-		if err == nil && n == chunkSize {
-			err = f.splice()
-		}
-		if err != nil || n == 0 {
-			return err
-		}
-	}
-}
-
-// readChunk reads what has arrived; false: nothing has.
-func (f *flow) readChunk(fd uintptr) bool {
-	f.chunk = chunks.Get().(*[chunkSize]byte)
-	for {
-		f.n, f.readErr = unix.Read(int(fd), f.chunk[:])
-		if f.readErr != unix.EINTR {
-			break
-		}
-	}
-	if f.readErr == unix.EAGAIN {
-		chunks.Put(f.chunk)
-		return false
-	}
-	return true
-}
-
-// splice passes on what has arrived by now, and so never waits for more.
-func (f *flow) splice() error {
-	f.waiting = 0
-	if err := f.raw.Control(f.look); err != nil {
+	n, err := again(func() (int, error) { return unix.Read(e.fd, l.chunk[:]) })
+	switch {
+	case err != nil || n < 0:
 		return err
+	case n == 0:
+		return e.finish()
 	}
-	f.rest.N = int64(f.waiting)
-	_, err := f.to.ReadFrom(&f.rest)
-	return err
+	sent, err := e.peer.write(l.chunk[:n])
+	switch {
+	case err != nil:
+		return err
+	case sent < n:
+		e.chunk, e.held = l.chunk, l.chunk[sent:n]
+		l.chunk = chunks.Get().(*chunk)
+	case n == len(l.chunk):
+		return l.splice(e)
+	}
+	return nil
 }
 
-func (f *flow) lookFor(fd uintptr) {
-	// An error leaves 0: then it is copied.
-	f.waiting, _ = unix.IoctlGetInt(int(fd), unix.SIOCINQ)
+// splice passes on what has arrived by now, as much of it as a pipe holds.
+func (l *loop) splice(e *end) error {
+	e.bulk = false
+	p, err := l.emptyPipe()
+	if err != nil {
+		return nil // there are no descriptors left: it is copied, at the next event
+	}
+	n, err := again(func() (int, error) {
+		n, err := unix.Splice(e.fd, nil, p.write, nil, pipeSize, unix.SPLICE_F_NONBLOCK)
+		return int(n), err
+	})
+	if n <= 0 || err != nil {
+		l.keep(p)
+	}
+	switch {
+	case err == unix.EINVAL: // a kernel, or a kind of connection, without it: as above
+		return nil
+	case err != nil || n < 0:
+		return err
+	case n == 0:
+		return e.finish()
+	}
+	p.holds, e.pipe, e.bulk = n, p, n >= len(l.chunk)
+	return l.flush(e)
+}
+
+// flush sends to e's peer what is held of e's, as far as there is room.
+func (l *loop) flush(e *end) error {
+	if len(e.held) > 0 {
+		n, err := e.peer.write(e.held)
+		if err != nil {
+			return err
+		}
+		if e.held = e.held[n:]; len(e.held) > 0 {
+			return nil
+		}
+		e.drop()
+	}
+	for e.pipe != nil {
+		n, err := again(func() (int, error) {
+			n, err := unix.Splice(e.pipe.read, nil, e.peer.fd, nil, e.pipe.holds, unix.SPLICE_F_NONBLOCK)
+			return int(n), err
+		})
+		if err != nil || n < 0 {
+			return err
+		}
+		if e.pipe.holds -= n; e.pipe.holds == 0 {
+			l.keep(e.pipe)
+			e.pipe = nil
+		}
+	}
+	return nil
+}
+
+// finish passes on the end of what arrives at e.
+func (e *end) finish() error {
+	e.ended = true
+	return unix.Shutdown(e.peer.fd, unix.SHUT_WR)
 }

@@ -38,23 +38,22 @@ func connect(t *testing.T) (here, there *net.TCPConn) {
 }
 
 // join puts a Pair between a client and an application, which it returns.
-func join(t *testing.T, p *relay.Pair) (client, app *net.TCPConn, over *sync.WaitGroup) {
+func join(t *testing.T, r *relay.Relay, p *relay.Pair) (client, app *net.TCPConn, over *sync.WaitGroup) {
 	t.Helper()
 	client, p.Client = connect(t)
 	p.App, app = connect(t)
-	for _, c := range []*net.TCPConn{p.Client, p.App} {
-		if err := c.SetDeadline(time.Time{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	over = &sync.WaitGroup{}
-	over.Go(p.Join)
+	over.Add(1)
+	p.Over = over.Done
+	if err := r.Join(p); err != nil {
+		t.Fatal(err)
+	}
 	return client, app, over
 }
 
 func TestPair_halfClosed_goesOnInTheOtherDirection(t *testing.T) {
 	sent := bytes.Repeat([]byte("abcdefgh"), 100_000)
-	client, app, over := join(t, &relay.Pair{Head: []byte("head ")})
+	client, app, over := join(t, &relay.Relay{}, &relay.Pair{Head: []byte("head ")})
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		_, err := client.Write(sent)
@@ -80,7 +79,7 @@ func TestPair_halfClosed_goesOnInTheOtherDirection(t *testing.T) {
 }
 
 func TestPair_reset_endsBothSides(t *testing.T) {
-	client, app, over := join(t, &relay.Pair{})
+	client, app, over := join(t, &relay.Relay{}, &relay.Pair{})
 	if err := app.SetLinger(0); err != nil {
 		t.Fatal(err)
 	}
@@ -90,37 +89,5 @@ func TestPair_reset_endsBothSides(t *testing.T) {
 	if _, err := io.ReadAll(client); err == nil {
 		t.Log("the reset arrived as an end")
 	}
-	over.Wait()
-}
-
-func TestPair_interrupted_tellsOfTheNextByteAndLosesNone(t *testing.T) {
-	woken := make(chan struct{}, 10)
-	pair := &relay.Pair{Woken: func() { woken <- struct{}{} }}
-	client, app, over := join(t, pair)
-	buf := make([]byte, 5)
-	for _, text := range []string{"first", "again"} {
-		if err := pair.Interrupt(); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-woken:
-			t.Fatal("woken by nothing")
-		case <-time.After(10 * time.Millisecond):
-		}
-		if _, err := client.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		<-woken
-		if _, err := io.ReadFull(app, buf); err != nil || string(buf) != text {
-			t.Fatalf("%q %v", buf, err)
-		}
-	}
-	if _, err := client.Write([]byte("plain")); err != nil { // not interrupted: not told
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(app, buf); err != nil || len(woken) != 0 {
-		t.Fatalf("%q %v, told %d times", buf, err, len(woken))
-	}
-	_, _ = client.Close(), app.Close()
 	over.Wait()
 }

@@ -1,0 +1,296 @@
+package relay
+
+import (
+	"net"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// loop passes on what arrives for its pairs, in one goroutine for all of them, which waits in
+// epoll(7) and lives while there are pairs. A goroutine for each direction, as Go would have
+// it, costs a change of goroutines, and often of threads, for every message.
+type loop struct {
+	mu      sync.Mutex // held for one event at most; nothing waits under it
+	resting bool       // a client's next byte calls Woken
+	closed  bool
+	running bool
+	epoll   int // while it runs, as is
+	alarm   int // an eventfd(2): there are no pairs any more
+	ends    map[int32]*end
+	last    int32 // id that was given to an end
+	over    []*Pair
+	chunk   *chunk // for what is read and written in one go
+	spare   *pipe  // an empty one, or nil
+}
+
+const (
+	// alarmID is the id of the alarm.
+	alarmID = 0
+	// quietAfter is for how many milliseconds an empty pipe is kept while nothing happens.
+	quietAfter = 1000
+)
+
+// add begins with a pair. What the client has sent already goes on at once.
+func (l *loop) add(p *Pair) (err error) {
+	l.do(func() {
+		if l.closed {
+			err = net.ErrClosed
+			return
+		}
+		if err = l.run(); err != nil {
+			return
+		}
+		for _, e := range []*end{&p.client, &p.app} {
+			for l.last++; l.last == alarmID || l.ends[l.last] != nil; l.last++ {
+			}
+			e.id = l.last
+			l.ends[e.id] = e
+		}
+		p.client.held, p.Head = p.Head, nil
+		if l.resting { // it has been put to sleep since it was connected to
+			l.rouse(p)
+		} else {
+			l.pump(&p.client)
+		}
+		l.watch(&p.app)
+	})
+	return err
+}
+
+// rest has the application woken for what comes, and for what its clients have sent already
+// and it has not taken.
+func (l *loop) rest() {
+	l.resting = true
+	for _, e := range l.ends {
+		if e == &e.pair.client {
+			l.attend(e.pair)
+		}
+	}
+}
+
+// attend sees to the client of an application that sleeps.
+func (l *loop) attend(p *Pair) {
+	if p.client.holds() && !p.waking {
+		l.rouse(p)
+	} else {
+		l.watch(&p.client)
+	}
+}
+
+// endAll ends all pairs.
+func (l *loop) endAll() {
+	for _, e := range l.ends {
+		l.end(e.pair)
+	}
+}
+
+// do runs f with the lock held, and tells those whose pairs have ended by it.
+func (l *loop) do(f func()) {
+	l.mu.Lock()
+	f()
+	over := l.over
+	l.over = nil
+	l.mu.Unlock()
+	for _, p := range over {
+		p.leave()
+		if p.Over != nil {
+			p.Over()
+		}
+	}
+}
+
+// run starts the goroutine, where there is none.
+func (l *loop) run() (err error) {
+	if l.running {
+		return nil
+	}
+	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return err
+	}
+	if l.alarm, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err == nil {
+		err = l.control(unix.EPOLL_CTL_ADD, l.alarm, alarmID, unix.EPOLLIN|unix.EPOLLET)
+		if err != nil {
+			_ = unix.Close(l.alarm) // nobody knows it
+		}
+	}
+	if err != nil {
+		_ = unix.Close(l.epoll) // nobody knows it
+		return err
+	}
+	l.ends, l.chunk, l.running = map[int32]*end{}, chunks.Get().(*chunk), true
+	go l.serve(l.epoll)
+	return nil
+}
+
+// serve is the goroutine.
+func (l *loop) serve(epoll int) {
+	var events [64]unix.EpollEvent
+	for wait := -1; ; {
+		n, err := unix.EpollWait(epoll, events[:], wait)
+		if err != nil && err != unix.EINTR { // it is not our descriptor any more
+			l.do(l.endAll)
+		}
+		for _, ev := range events[:max(n, 0)] {
+			l.do(func() { l.handle(ev) })
+		}
+		var over bool
+		if wait, over = l.settle(n == 0); over {
+			return
+		}
+	}
+}
+
+// settle returns for how many milliseconds to wait for events now, -1 for any. Where nothing has
+// happened for as long as that it gives back the spare pipe, and everything, with over set,
+// where nothing is left to serve.
+func (l *loop) settle(quiet bool) (wait int, over bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	over = len(l.ends) == 0
+	if l.spare != nil && (quiet || over) {
+		l.spare.close()
+		l.spare = nil
+	}
+	switch {
+	case over:
+		chunks.Put(l.chunk)
+		_, _ = unix.Close(l.alarm), unix.Close(l.epoll) // both are ours alone
+		l.ends, l.chunk, l.running = nil, nil, false
+		return 0, true
+	case l.spare != nil:
+		return quietAfter, false
+	}
+	return -1, false
+}
+
+func (l *loop) handle(ev unix.EpollEvent) {
+	e := l.ends[ev.Fd]
+	if e == nil {
+		return // it has ended meanwhile, or is the alarm
+	}
+	if ev.Events&unix.EPOLLOUT != 0 {
+		l.pump(e.peer) // which waited for room
+	}
+	if ev.Events&^unix.EPOLLOUT != 0 && !e.pair.closed {
+		l.arrived(e, ev.Events&(unix.EPOLLHUP|unix.EPOLLERR) != 0)
+	}
+}
+
+// arrived deals with bytes, or the end, at e. A connection that is dead in both directions is
+// told of again and again, whatever one wants to know.
+func (l *loop) arrived(e *end, dead bool) {
+	p := e.pair
+	switch {
+	case dead && e.ended:
+		l.end(p)
+	case dead && !e.reads():
+		l.forget(e) // until it is its turn
+	case !e.reads(): // an old event
+	case l.resting && e == &p.client:
+		l.rouse(p)
+	default:
+		l.pump(e)
+	}
+}
+
+// rouse has the application woken.
+func (l *loop) rouse(p *Pair) {
+	if p.app.ended { // it was parked: nobody is there to be woken for this connection
+		l.end(p)
+		return
+	}
+	p.waking = true
+	l.watch(&p.client)
+	l.watch(&p.app)
+	go func() { // lives until the wake is over, for which Over waits
+		err := p.Woken()
+		l.do(func() {
+			p.waking = false
+			switch {
+			case p.closed:
+				l.over = append(l.over, p)
+			case !l.resting:
+				l.pump(&p.client)
+			case err != nil:
+				l.end(p)
+			default: // it sleeps again already
+				l.attend(p)
+			}
+		})
+	}()
+}
+
+// pump passes on what is held of e's, and one piece of what has arrived.
+func (l *loop) pump(e *end) {
+	p := e.pair
+	var err error
+	if e.sends() {
+		err = l.flush(e)
+	}
+	if err == nil && e.reads() {
+		err = l.pass(e)
+	}
+	if err != nil || p.client.ended && p.app.ended {
+		l.end(p)
+		return
+	}
+	l.watch(e)
+	l.watch(e.peer)
+}
+
+// watch has the kernel tell of what e is to be asked for next.
+func (l *loop) watch(e *end) {
+	wants := uint32(0)
+	if e.reads() {
+		wants |= unix.EPOLLIN
+	}
+	if e.peer.sends() {
+		wants |= unix.EPOLLOUT
+	}
+	op := unix.EPOLL_CTL_MOD
+	switch {
+	case e.pair.closed, e.watched && wants == e.wants, !e.watched && wants == 0:
+		return
+	case !e.watched:
+		op = unix.EPOLL_CTL_ADD
+	}
+	if err := l.control(op, e.fd, e.id, wants); err != nil { // no memory, or no watch left
+		l.end(e.pair)
+		return
+	}
+	e.watched, e.wants = true, wants
+}
+
+// forget has the kernel tell nothing of e until it is watched again.
+func (l *loop) forget(e *end) {
+	if e.watched {
+		_ = l.control(unix.EPOLL_CTL_DEL, e.fd, e.id, 0) // it is there
+		e.watched = false
+	}
+}
+
+func (l *loop) control(op, fd int, id int32, events uint32) error {
+	return unix.EpollCtl(l.epoll, op, fd, &unix.EpollEvent{Events: events, Fd: id})
+}
+
+// end closes both connections.
+func (l *loop) end(p *Pair) {
+	if p.closed {
+		return
+	}
+	p.closed = true
+	for _, e := range []*end{&p.client, &p.app} {
+		l.forget(e)
+		e.drop()
+		delete(l.ends, e.id)
+		_ = unix.Close(e.fd) // what could not be sent is nobody's any more
+	}
+	if !p.waking {
+		l.over = append(l.over, p)
+	}
+	if len(l.ends) == 0 {
+		one := [8]byte{1}
+		_, _ = unix.Write(l.alarm, one[:]) // fails only when the alarm rings already
+	}
+}

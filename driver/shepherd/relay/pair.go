@@ -1,0 +1,81 @@
+package relay
+
+import (
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// Pair is a client's connection and the application's.
+type Pair struct {
+	// Client and App belong to Join from its call on.
+	Client, App *net.TCPConn
+	// Head was read from the client already, and goes to the application first.
+	Head []byte
+	// Woken wakes the application for a client that sends, or ends, or is joined while the relay
+	// rests. What was sent goes on when Woken has returned and the relay rests no more. Where it
+	// still does, an error ends the pair.
+	Woken func() error
+	// Over is called once, when both connections are closed and Woken has returned. It must not
+	// wait for anything. Nil: nobody wants to know.
+	Over func()
+
+	loop           *loop // whose lock guards the rest
+	leave          func()
+	client, app    end
+	waking, closed bool
+}
+
+// Join passes bytes both ways until both sides have sent their end, or either fails. A side
+// that ends only its own direction (a half-close) may go on receiving. After an error, which
+// tells of a closed relay or of a lack of descriptors, both connections are reset, and Over is
+// not called. It may have been called already when Join returns nil.
+func (r *Relay) Join(p *Pair) error {
+	client, err := takeOver(p.Client)
+	app, appErr := takeOver(p.App)
+	if err == nil {
+		err = appErr
+	}
+	if err == nil {
+		p.client = end{pair: p, fd: client, peer: &p.app}
+		p.app = end{pair: p, fd: app, peer: &p.client}
+		n := r.enter()
+		p.loop, p.leave = &r.loops[n], func() { r.leave(n) }
+		if err = p.loop.add(p); err == nil {
+			return nil
+		}
+		p.leave()
+	}
+	for _, fd := range []int{client, app} {
+		if fd >= 0 {
+			_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+			_ = unix.Close(fd) // ours alone
+		}
+	}
+	return fmt.Errorf("cannot relay: %w", err)
+}
+
+// takeOver returns a descriptor of the connection that only the caller knows, and -1 after an
+// error. Go's poller, which would tell its goroutines of every byte, knows it no longer.
+func takeOver(conn *net.TCPConn) (int, error) {
+	defer conn.Close() // a copy stays open
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	fd, dupErr := -1, error(nil)
+	err = raw.Control(func(old uintptr) {
+		fd, dupErr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
+	})
+	if err == nil {
+		err = dupErr
+	}
+	if err != nil {
+		_ = conn.SetLinger(0) // a closed one ends as it is
+	}
+	return fd, err
+}
+
+// Close ends both connections, whatever is on its way. It comes after Join.
+func (p *Pair) Close() { p.loop.do(func() { p.loop.end(p) }) }

@@ -1,0 +1,89 @@
+// Package relay passes bytes between two TCP connections, many of them inside the kernel, and
+// recognises the requests that may be answered for an application that sleeps.
+//
+// It never looks into a stream that it passes on, and never decides whether to wake.
+package relay
+
+import (
+	"runtime"
+	"sync"
+)
+
+const (
+	// maxLoops bounds how many CPUs a relay uses.
+	maxLoops = 2
+	// crowd is how many pairs one loop serves before there is another one.
+	crowd = 4
+)
+
+// Loops is how many of a relay's goroutines, each of which may use one CPU, serve so many
+// pairs.
+func Loops(pairs int) int { return min(1+pairs/crowd, maxLoops, runtime.NumCPU()) }
+
+// Relay passes on what is sent over the connections of its pairs. The zero value is ready for
+// use, and holds nothing while there are no pairs.
+type Relay struct {
+	mu    sync.Mutex
+	pairs [maxLoops]int // of each loop
+	loops [maxLoops]loop
+}
+
+// Rest has Woken called before anything more of a client's is passed on, because the
+// application sleeps. When Rest has returned nothing else goes to the application.
+func (r *Relay) Rest() {
+	for i := range r.loops {
+		l := &r.loops[i]
+		l.do(l.rest)
+	}
+}
+
+// Resume ends what Rest began.
+func (r *Relay) Resume() {
+	for i := range r.loops {
+		l := &r.loops[i]
+		l.do(func() { l.resting = false })
+	}
+}
+
+// Len is how many pairs have not ended.
+func (r *Relay) Len() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, pairs := range r.pairs {
+		n += pairs
+	}
+	return n
+}
+
+// Close ends all pairs, and whatever is joined from now on.
+func (r *Relay) Close() {
+	for i := range r.loops {
+		l := &r.loops[i]
+		l.do(func() {
+			l.closed = true
+			l.endAll()
+		})
+	}
+}
+
+// enter returns the number of the loop that has the least to do: it has one pair more now.
+func (r *Relay) enter() int {
+	all := r.Len()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	least := 0
+	for i := range Loops(all) {
+		if r.pairs[i] < r.pairs[least] {
+			least = i
+		}
+	}
+	r.pairs[least]++
+	return least
+}
+
+// leave takes a pair from a loop.
+func (r *Relay) leave(loop int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pairs[loop]--
+}
