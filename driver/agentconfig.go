@@ -10,15 +10,36 @@ import (
 // AgentConfig is the config block of the agent's plugin "doze" block.
 type AgentConfig struct {
 	// Enabled: jobs may use the driver. Default true.
-	Enabled bool `hcl:"enabled"`
+	Enabled bool
 	// StateDir holds the shepherds' sockets; default /run/doze. It has to be one that a
 	// boot empties: what lies in it means nothing to the next one. At most 69 bytes,
 	// since the path of a socket may not be longer than 107.
-	StateDir string `hcl:"state_dir"`
+	StateDir string
 	// User runs the tasks that name none; default nobody.
-	User string `hcl:"user"`
+	User string
 	// AllowRoot lets jobs name root as their user.
-	AllowRoot bool `hcl:"allow_root"`
+	AllowRoot bool
+	// Logs says how shepherds write the logs of tasks whose config has no logs block of its
+	// own. Nomad starts no log collector then, for any task of the driver. The zero value: it
+	// does.
+	Logs LogConfig
+}
+
+// rawAgent is the config block as Nomad sends it.
+type rawAgent struct {
+	Enabled   bool     `hcl:"enabled"`
+	StateDir  string   `hcl:"state_dir"`
+	User      string   `hcl:"user"`
+	AllowRoot bool     `hcl:"allow_root"`
+	Logs      *rawLogs `hcl:"logs"`
+}
+
+// read returns what the block says, and all that is wrong with it.
+func (r rawAgent) read() (AgentConfig, error) {
+	var problems Problems
+	c := AgentConfig{Enabled: r.Enabled, StateDir: r.StateDir, User: r.User,
+		AllowRoot: r.AllowRoot, Logs: r.Logs.read(&problems)}
+	return c.withDefaults(), errors.Join(c.Validate(), problems.err())
 }
 
 const (

@@ -111,14 +111,11 @@ func (d *Driver) Configure(_ context.Context, cfg base.Config) error {
 }
 
 func readAgentConfig(cfg base.Config) (AgentConfig, error) {
-	agent := AgentConfig{Enabled: true}
-	if err := cfg.Decode(&agent); err != nil {
+	raw := rawAgent{Enabled: true}
+	if err := cfg.Decode(&raw); err != nil {
 		return AgentConfig{}, fmt.Errorf("cannot read the plugin's config block: %w", err)
 	}
-	if err := agent.Validate(); err != nil {
-		return AgentConfig{}, err
-	}
-	return agent.withDefaults(), nil
+	return raw.read()
 }
 
 // makeStateDir makes the directory, for root only.
@@ -151,6 +148,8 @@ func (d *Driver) Capabilities() drivers.Capabilities {
 		Filesystem: drivers.FilesystemShared,
 		Networks:   []drivers.NetworkMode{drivers.NetworkHost, drivers.NetworkGroup},
 		NoMounts:   true,
+		// With it Nomad starts no log collector for tasks started from now on.
+		NoLogCollection: d.config().Logs != LogConfig{},
 	}
 }
 

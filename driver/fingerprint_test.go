@@ -56,7 +56,7 @@ func TestFingerprint_goodMachine_isHealthyWithAttributes(t *testing.T) {
 		t.Errorf("got %s: %s", f.Health, f.Reason)
 	}
 	for name, want := range map[string]any{"version": "1.2.3", "cgroups": "v2", "freezer": "v2",
-		"memory_limit": true, "pressure": true} {
+		"memory_limit": true, "pressure": true, "logs": false} {
 		if got := f.Attributes["driver.doze."+name].Value; got != want {
 			t.Errorf("driver.doze.%s is %v, not %v", name, got, want)
 		}
@@ -111,9 +111,11 @@ func TestFingerprint_nothingChanges_isToldOnce(t *testing.T) {
 
 func TestAgentConfig_everyProblem_isTold(t *testing.T) {
 	err := New(Config{}).CheckConfig(agentBlock(t, map[string]any{
-		"state_dir": "run/" + strings.Repeat("x", 100), "user": "root"}))
+		"state_dir": "run/" + strings.Repeat("x", 100), "user": "root",
+		"logs": map[string]any{"max_files": 0, "max_file_size": -1}}))
 	for _, want := range []string{"config > state_dir: \"run/xx", "is not absolute",
-		"config > user: is root; set allow_root = true"} {
+		"config > user: is root; set allow_root = true", "config > logs > max_files: is 0; use at",
+		"config > logs > max_file_size: is -1; it is in MB"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}

@@ -39,7 +39,8 @@ func probeSchema() hclspec.Spec {
 	}
 }
 
-// logsSchema has the words of the logs block that Nomad knows in a task.
+// logsSchema has the words of the logs block that Nomad knows in a task, for a task's config
+// and the agent's.
 func logsSchema() hclspec.Spec {
 	number := hclspec.Attr{Type: "number"}
 	return hclspec.Object{"max_files": number, "max_file_size": number}
@@ -53,5 +54,6 @@ func agentSchema() hclspec.Spec {
 		"state_dir":  hclspec.Attr{Type: "string"},
 		"user":       hclspec.Attr{Type: "string"},
 		"allow_root": hclspec.Attr{Type: "bool"},
+		"logs":       hclspec.Block{Nested: logsSchema()},
 	}
 }

@@ -101,7 +101,7 @@ func (d *Driver) spec(task drivers.TaskConfig, cfg AgentConfig) (shepherd.Spec, 
 	}
 	c, problems := raw.read()
 	listen := listenAddr(c.Listen, task, &problems)
-	logs := c.Logs.files(task, &problems)
+	logs := logFiles(task, c.Logs, cfg.Logs, &problems)
 	resolver := resolverOf(task, machineResolver, &problems)
 	checkHanded(task, &problems)
 	if err := problems.err(); err != nil {
@@ -117,7 +117,9 @@ func (d *Driver) spec(task drivers.TaskConfig, cfg AgentConfig) (shepherd.Spec, 
 	s := c.spec()
 	s.TaskID, s.Listen = task.ID, listen
 	s.Env, s.Dir, s.User = withPort(environ(task, as.User)), task.TaskDir(), as.ids()
-	s.Stdout, s.Stderr, s.Logs = task.StdoutPath, task.StderrPath, logs
+	if s.Logs = logs; logs == (shepherd.LogFiles{}) {
+		s.Stdout, s.Stderr = task.StdoutPath, task.StderrPath
+	}
 	s.Cgroup, s.NetNS, s.Resolver = here().cgroupsOf(task), namespaceOf(task), resolver
 	s.Cgroup.Limits.Pids = int64(c.PidsLimit)
 	return s, nil

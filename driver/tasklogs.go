@@ -8,9 +8,9 @@ import (
 	"doze/plugins/drivers"
 )
 
-// LogConfig is the logs block of a task's config: the shepherd writes the app's output to
-// the files that Nomad reads, so that no collector of Nomad's need run. The zero value: it
-// does not.
+// LogConfig is the logs block of a task's config, or of the agent's for all tasks: the shepherd
+// writes the app's output to the files that Nomad reads, so that no collector of Nomad's need
+// run. The zero value: it does not.
 type LogConfig struct {
 	MaxFiles    int // kept of each of the two logs
 	MaxFileSize int // MB, as Nomad counts them: 1024 * 1024 bytes
@@ -53,21 +53,28 @@ func (r *rawLogs) read(ps *Problems) LogConfig {
 	return c
 }
 
-// files says where a task's shepherd is to write. Two collectors would write the same
-// files, so Nomad's has to be off.
-func (c LogConfig) files(task drivers.TaskConfig, ps *Problems) shepherd.LogFiles {
+// logFiles says where a task's shepherd is to write, by the task's own block or the agent's.
+// Two collectors would write the same files, so Nomad's has to be off.
+func logFiles(task drivers.TaskConfig, own, agents LogConfig, ps *Problems) shepherd.LogFiles {
+	wanted := wantsLog(task.StdoutPath) || wantsLog(task.StderrPath)
+	c := own
+	switch none := (LogConfig{}); {
+	case own == none && wanted:
+		c = agents
+	case wanted && agents == none:
+		ps.add("logs", "write logs { disabled = true } in the task, beside "+
+			"config, or logs {} in the config of the agent's plugin block",
+			"Nomad collects this task's logs already")
+	}
 	if c == (LogConfig{}) {
 		return shepherd.LogFiles{}
-	}
-	for _, path := range []string{task.StdoutPath, task.StderrPath} {
-		if path != "" && path != os.DevNull {
-			ps.add("logs", "write logs { disabled = true } in the task, beside config",
-				"Nomad collects this task's logs already")
-			break
-		}
 	}
 	return shepherd.LogFiles{
 		Dir: filepath.Join(task.SharedDir(), "logs"), Name: task.Name,
 		MaxFiles: c.MaxFiles, MaxSize: int64(c.MaxFileSize) << 20,
 	}
 }
+
+// wantsLog reports whether Nomad names a pipe to write to, as it does where the job has not
+// switched its logs off, be there somebody to read it or not.
+func wantsLog(path string) bool { return path != "" && path != os.DevNull }

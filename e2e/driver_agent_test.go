@@ -70,6 +70,12 @@ func TestDriver_onARealAgent(t *testing.T) {
 // where a test wants it.
 func startDriven(t testing.TB, extra ...string) *driven {
 	t.Helper()
+	return startDrivenWith(t, "", extra...)
+}
+
+// startDrivenWith is startDriven with more in the driver's own config block.
+func startDrivenWith(t testing.TB, config string, extra ...string) *driven {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "doze-e2e-driver-")
 	fail(t, err)
 	fail(t, os.Chmod(dir, 0o755))
@@ -83,7 +89,7 @@ func startDriven(t testing.TB, extra ...string) *driven {
 	copyProgram(t, self, filepath.Join(dir, "app"))
 	state := filepath.Join(dir, "run")
 	agent, err := realnomad.Start(realnomad.Config{PluginDir: plugins,
-		Extra: pluginBlock(state) + "telemetry { publish_allocation_metrics = true }\n" +
+		Extra: pluginBlock(state, config) + "telemetry { publish_allocation_metrics = true }\n" +
 			strings.Join(extra, "\n")})
 	if errors.Is(err, realnomad.ErrNotFound) {
 		t.Skip("SKIP: nomad is not on PATH; the driver was not tried on a real agent")
@@ -101,8 +107,8 @@ func startDriven(t testing.TB, extra ...string) *driven {
 }
 
 // pluginBlock is the agent's configuration for the driver.
-func pluginBlock(state string) string {
-	return fmt.Sprintf("plugin \"doze\" { config { state_dir = %q } }\n", state)
+func pluginBlock(state, more string) string {
+	return fmt.Sprintf("plugin \"doze\" {\n config {\n state_dir = %q\n%s\n }\n}\n", state, more)
 }
 
 // awaitDriver waits until jobs can use the driver.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,12 +63,52 @@ func testOwnLogs(t *testing.T, d *driven) {
 	}
 }
 
-func (d *driven) testOnlyCollector() {
-	alloc := d.alloc("own-logs").ID
+func (d *driven) testOnlyCollector() { d.checkOnlyCollector("own-logs") }
+
+// checkOnlyCollector: nobody but a task's shepherd has anything to do with its logs.
+func (d *driven) checkOnlyCollector(job string) {
+	d.t.Helper()
+	alloc := d.alloc(job).ID
 	want := []int{shepherdOf(d.t, processesOf(d.t, alloc)[0])}
 	if got := writersOf(d.t, alloc); !slices.Equal(got, want) {
-		d.t.Errorf("%v have the allocation's logs open, not %v", got, want)
+		d.t.Errorf("%v have the allocation's logs of %s open, not %v", got, job, want)
 	}
+}
+
+// On an agent whose config block for the driver has logs, no job has to say anything: Nomad
+// starts no collector for any task of the driver. What a task says itself goes before.
+func TestDriver_logsInTheAgentsBlock_areForAllTasks(t *testing.T) {
+	t.Parallel()
+	d := startDrivenWith(t, "logs {\n max_files = 3\n }")
+	listens := map[string]any{"listen": "http", "freeze_after": ""}
+	own := map[string]any{"listen": "http", "freeze_after": "",
+		"logs": []map[string]any{{"max_files": 2, "max_file_size": 1}}}
+	d.run(drivenJob{id: "plain", app: "chatty", config: listens})
+	d.run(drivenJob{id: "own", app: "chatty", config: own})
+	d.run(drivenJob{id: "none", app: "chatty", config: listens, noLogs: true})
+	if got := d.node().Attributes["driver.doze.logs"]; got != "true" {
+		t.Errorf("driver.doze.logs is %q", got)
+	}
+	for _, crash := range []func(func()){nil, d.crashAgent(syscall.SIGTERM), d.crashAgent(syscall.SIGKILL)} {
+		if crash != nil {
+			crash(func() {})
+		}
+		for _, job := range []string{"plain", "own"} {
+			d.checkOnlyCollector(job)
+			d.sleep(job, "SIGTSTP", parked)
+			d.mustGet(job, "/")
+		}
+	}
+	for _, job := range []string{"plain", "own"} {
+		log, err := d.log(job)
+		if n := strings.Count(log, "begins\n"); err != nil || n != 4 {
+			t.Errorf("%s: its log tells of %d starts of 4: %v", job, n, err)
+		}
+	}
+	if files := d.logFiles("none"); len(files) != 0 {
+		t.Errorf("there are %d logs of a task that wants none", len(files))
+	}
+	d.mustGet("none", "/")
 }
 
 // writersOf are the processes that have anything in an allocation's logs directory open.

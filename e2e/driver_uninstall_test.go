@@ -99,7 +99,7 @@ func (d *driven) checkOrphan(o *orphan) {
 // uninstall takes the driver off the agent, program and configuration, and starts that anew.
 func (d *driven) uninstall() {
 	d.t.Helper()
-	d.reconfigure(pluginBlock(d.state), "", func() {
+	d.reconfigure(pluginBlock(d.state, ""), "", func() {
 		fail(d.t, syscall.Kill(pluginPid(d.t, d.plugin), syscall.SIGKILL))
 		fail(d.t, os.Rename(d.plugin, d.aside()))
 	})
@@ -108,7 +108,7 @@ func (d *driven) uninstall() {
 // install takes it back.
 func (d *driven) install() {
 	d.t.Helper()
-	d.reconfigure("", pluginBlock(d.state), func() {
+	d.reconfigure("", pluginBlock(d.state, ""), func() {
 		fail(d.t, os.Rename(d.aside(), d.plugin))
 	})
 	d.awaitDriver()
