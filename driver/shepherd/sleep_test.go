@@ -2,6 +2,8 @@ package shepherd_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -138,6 +140,53 @@ func TestClient_frozenUnderAConnection_wakesOnData(t *testing.T) {
 	rest, err := io.ReadAll(conn)
 	if err != nil || string(rest) != "[20]" {
 		t.Fatalf("%q %v", rest, err)
+	}
+}
+
+// A freeze by command may meet a client in the midst of an upload, which waits for room.
+func TestClient_frozenInAnUpload_goesOnWithIt(t *testing.T) {
+	withFreezer(t)
+	c := launch(t, spec(t, "echo"))
+	awaitState(t, c, idle.Ready)
+	conn := dial(t, c)
+	slept, sent := make(chan struct{}), make(chan int, 1)
+	go func() {
+		n, over := 0, false
+		for block := make([]byte, 256<<10); !over; {
+			m, err := conn.Write(block)
+			n += m
+			if err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-slept:
+				over = true
+			default:
+				over = err != nil
+			}
+		}
+		if err := conn.CloseWrite(); err != nil {
+			t.Error(err)
+		}
+		sent <- n
+	}()
+	got := make(chan int64, 1)
+	go func() {
+		n, err := io.Copy(io.Discard, conn)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- n
+	}()
+	for range 5 {
+		if err := c.Sleep(t.Context(), idle.Freeze); err != nil && !errors.Is(err, shepherd.ErrInUse) {
+			t.Error(err) // it may be woken before the command is answered
+		}
+		awaitState(t, c, idle.Ready)
+	}
+	close(slept)
+	if n, m := <-sent, <-got; m != int64(n+len(fmt.Sprintf("[%d]", n))) {
+		t.Fatalf("%d bytes of %d came back", m, n)
 	}
 }
 
