@@ -14,10 +14,12 @@ import (
 	"time"
 )
 
-// herd is how many tasks of a kind there are at once when memory is measured, and leanAfter
-// when a shepherd to whom nothing happens has given back what it can.
+// herd is how many tasks of a kind there are at once when memory is measured, open how many
+// connections a much used one has, and leanAfter when a shepherd to whom nothing happens has
+// given back what it can.
 const (
 	herd      = 10
+	open      = 1000
 	leanAfter = 3 * time.Second
 )
 
@@ -85,12 +87,25 @@ func (b *bench) dozeMemory(naps []*nap) []row {
 			samples: pss(b, shepherds), goal: "p50 ≤ 8 MiB",
 			met: func(s *samples) bool { return s.p50() <= 8 }})
 	}
+	rows = append(rows, row{what: fmt.Sprintf("doze, awake with %d open connections: shepherd", open),
+		samples: b.crowdedMemory(naps[0], shepherds[0])})
 	if b.d.real {
 		rows = append(rows, row{what: "doze, where Nomad collects the logs: logmon besides",
 			samples: pss(b, logmons)})
 	}
 	return append(rows, row{what: "doze, once a node: the plugin",
 		samples: pss(b, [][]int{{pluginPid(b, b.d.plugin)}})})
+}
+
+// crowdedMemory is what a shepherd takes whose task has many quiet connections.
+func (b *bench) crowdedMemory(n *nap, shepherd []int) *samples {
+	for range open {
+		var c client
+		fail(b, c.dial(n.addr))
+		defer c.conn.Close()
+	}
+	time.Sleep(leanAfter) // as for the others
+	return pss(b, [][]int{shepherd})
 }
 
 func (b *bench) rawExecMemory() row {
