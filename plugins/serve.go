@@ -39,11 +39,12 @@ func Launched() bool { return os.Getenv(base.CookieKey) == base.CookieValue }
 // Serve returns an error at once, before the agent hears anything, if the driver's
 // Info or schemas are not valid, if Launched is false, or if it cannot listen.
 func Serve(newDriver func(log hclog.Logger) drivers.Driver) error {
-	// When the agent has gone, the next line to stderr must not end the plugin.
-	signal.Ignore(syscall.SIGPIPE)
 	if !Launched() {
 		return ErrNotLaunched
 	}
+	// When the agent has gone, the next line to stderr must not end the plugin. The signal is
+	// caught and not ignored: what is ignored would be so in every task too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	log := hclog.New(&hclog.LoggerOptions{
 		Level: hclog.Debug, Output: os.Stderr, JSONFormat: true})
 	stdout := os.Stdout // belongs to the handshake
