@@ -15,16 +15,27 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	nomad "github.com/hashicorp/nomad/api"
 
 	"doze/internal/devnomad"
 	"doze/internal/realnomad"
+	"doze/plugins"
+	"doze/plugins/drivers"
 )
 
 // The contract suite: every case runs against the embedded cluster and against
 // a real agent. The embedded one is right only where both agree.
 
 func TestMain(m *testing.M) {
+	if plugins.Launched() {
+		err := plugins.Serve(func(hclog.Logger) drivers.Driver { return &refuser{} })
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if os.Getenv(embedderVar) != "" {
 		if err := embedder(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

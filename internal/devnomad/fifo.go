@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 )
@@ -17,22 +18,25 @@ type fifos struct {
 	reading sync.WaitGroup
 }
 
-// openFifos makes the pipes of a task's standard output and standard error. Where nobody
-// collects them they are no pipes, but where everything is lost.
-func openFifos(spec TaskSpec) (*fifos, error) {
-	f := &fifos{}
+// fifosOf names the pipes of a task's standard output and standard error, by Nomad's names.
+// Where the job wants no logs they are no pipes, but where everything is lost.
+func fifosOf(spec TaskSpec) *fifos {
 	if spec.NoLogs {
-		f.paths = [2]string{os.DevNull, os.DevNull}
-		return f, nil
+		return &fifos{paths: [2]string{os.DevNull, os.DevNull}}
 	}
+	at := filepath.Join(filepath.Dir(spec.Stdout), "."+spec.Name)
+	return &fifos{paths: [2]string{at + ".stdout.fifo", at + ".stderr.fifo"}}
+}
+
+// collect makes the pipes, and the log files that they are read to.
+func (f *fifos) collect(spec TaskSpec) error {
 	for i, log := range []string{spec.Stdout, spec.Stderr} {
-		f.paths[i] = log + ".fifo"
 		if err := f.open(f.paths[i], log); err != nil {
-			return nil, errors.Join(
+			return errors.Join(
 				fmt.Errorf("cannot collect the logs of task %q: %w", spec.Name, err), f.end())
 		}
 	}
-	return f, nil
+	return nil
 }
 
 func (f *fifos) open(path, log string) error {
@@ -73,7 +77,7 @@ func (f *fifos) end() error {
 	}
 	f.reading.Wait()
 	for _, path := range f.paths {
-		if path == "" || path == os.DevNull {
+		if path == os.DevNull {
 			continue
 		}
 		if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {

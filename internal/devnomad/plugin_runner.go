@@ -149,7 +149,7 @@ func (r *PluginRunner) call(ctx context.Context, f func(*pluginSession) error) e
 
 // Start implements Runner.
 func (r *PluginRunner) Start(ctx context.Context, spec TaskSpec) (Task, error) {
-	logs, err := openFifos(spec)
+	logs, err := r.logsOf(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +163,20 @@ func (r *PluginRunner) Start(ctx context.Context, spec TaskSpec) (Task, error) {
 	task.watch(ctx)
 	go task.follow(logs) // ends with the task; Close of the Cluster ends every task
 	return task, nil
+}
+
+// logsOf is where a task's logs go. Nobody here reads them where the job wants no logs, nor
+// where the driver collects them itself; that one is told the pipes' names all the same.
+func (r *PluginRunner) logsOf(ctx context.Context, spec TaskSpec) (*fifos, error) {
+	session, err := r.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	logs := fifosOf(spec)
+	if spec.NoLogs || session.capabilities.NoLogCollection {
+		return logs, nil
+	}
+	return logs, logs.collect(spec)
 }
 
 func (r *PluginRunner) start(ctx context.Context, spec TaskSpec, logs *fifos) error {

@@ -15,7 +15,8 @@ import (
 // pluginSession is one process of a plugin, configured. It does not change.
 type pluginSession struct {
 	*host.Plugin
-	schema hclspec.Spec // of tasks
+	schema       hclspec.Spec // of tasks
+	capabilities host.Capabilities
 }
 
 // beginPlugin starts a plugin and does with it what an agent does before the first task.
@@ -55,7 +56,10 @@ func (s *pluginSession) configure(ctx context.Context, config map[string]any) er
 	if err := s.Init(ctx); err != nil {
 		return err
 	}
-	s.schema, err = s.TaskSchema(ctx)
+	if s.schema, err = s.TaskSchema(ctx); err != nil {
+		return err
+	}
+	s.capabilities, err = s.Capabilities(ctx)
 	return err
 }
 
