@@ -1,6 +1,8 @@
-// Package realnomad starts a real Nomad agent, from the nomad binary on PATH,
-// for tests: one node that is server and client, on free loopback ports, with a
-// data directory of its own and raw_exec on.
+// Package realnomad starts a real Nomad agent for tests: one node that is server
+// and client, on free loopback ports, with a data directory of its own and raw_exec
+// on. Its program is the nomad on PATH, or the one that the variable REALNOMAD_BIN
+// names: `make e2e NOMAD=/path/to/nomad` runs the tests on another release. Whoever
+// asks for a program gets it or an error, never ErrNotFound.
 //
 // It decides nothing about what is tested. It ends whatever it has started, and
 // what an earlier run that was killed has left behind. It never touches another
@@ -30,7 +32,10 @@ import (
 // errNotThere says that the API has no such path.
 var errNotThere = errors.New("the agent has no such path")
 
-// ErrNotFound says that there is no nomad on PATH.
+// programVar names the program to run instead of the nomad on PATH.
+const programVar = "REALNOMAD_BIN"
+
+// ErrNotFound says that there is no nomad on PATH, and that no other was asked for.
 var ErrNotFound = errors.New("nomad is not on PATH")
 
 // bootLimit is how long an agent may take until its node is ready.
@@ -50,23 +55,25 @@ type Agent struct {
 	cfg   Config
 	addr  string
 	mark  string // in the environment of everything it starts
+	path  string // of the program
 	cmd   *exec.Cmd
-	log   *os.File
+	ended chan struct{} // closed when the process has ended
+	log   *os.File      // nil: it has not been started, or was ended
 }
 
 // Start starts an agent and waits until its node is ready.
 func Start(cfg Config) (*Agent, error) {
-	path, err := exec.LookPath("nomad")
+	path, err := program()
 	if err != nil {
-		return nil, ErrNotFound
+		return nil, err
 	}
 	sweepAbandoned()
 	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", dirPrefix, os.Getpid()))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a directory for the agent: %w", err)
 	}
-	a := &Agent{Dir: dir, cfg: cfg, mark: newMark()}
-	if err := a.prepare(path); err != nil {
+	a := &Agent{Dir: dir, cfg: cfg, mark: newMark(), path: path}
+	if err := a.prepare(); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	if err := errors.Join(a.seed(), a.Launch()); err != nil {
@@ -83,8 +90,24 @@ func Start(cfg Config) (*Agent, error) {
 	return a, nil
 }
 
+// program is the path of Nomad's program.
+func program() (string, error) {
+	if asked := os.Getenv(programVar); asked != "" {
+		path, err := exec.LookPath(asked)
+		if err != nil {
+			return "", fmt.Errorf("cannot run the Nomad that %s asks for: %w", programVar, err)
+		}
+		return path, nil
+	}
+	path, err := exec.LookPath("nomad")
+	if err != nil {
+		return "", ErrNotFound
+	}
+	return path, nil
+}
+
 // prepare writes the configuration.
-func (a *Agent) prepare(path string) error {
+func (a *Agent) prepare() error {
 	ports, err := freePorts(3)
 	if err != nil {
 		return err
@@ -127,7 +150,6 @@ client {
 			return fmt.Errorf("cannot write the agent's configuration: %w", err)
 		}
 	}
-	a.cmd = exec.Command(path)
 	return nil
 }
 
@@ -167,14 +189,18 @@ func (a *Agent) launch(configs ...string) error {
 	for _, c := range configs {
 		args = append(args, "-config", filepath.Join(a.Dir, c))
 	}
-	cmd := exec.Command(a.cmd.Path, args...)
+	cmd := exec.Command(a.path, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), unwanted), markVar+"="+a.mark)
 	if err := cmd.Start(); err != nil {
 		return errors.Join(fmt.Errorf("cannot start nomad: %w", err), log.Close())
 	}
-	a.cmd, a.log = cmd, log
+	a.cmd, a.log, a.ended = cmd, log, make(chan struct{})
+	go func(ended chan struct{}) { // until the process ends
+		_ = cmd.Wait() // how it ended, whoever asks sees in cmd
+		close(ended)
+	}(a.ended)
 	return a.await("the agent's API", func(ctx context.Context) error {
 		leader, err := a.get(ctx, "/v1/status/leader")
 		if err == nil && len(leader) <= len(`""`) {
@@ -249,9 +275,21 @@ func (a *Agent) await(what string, f func(context.Context) error) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("cannot wait for %s any longer (see %s): %w", what, a.Log(), err)
+		case <-a.ended:
+			return fmt.Errorf("cannot wait for %s: %w", what, a.endedByItself())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// lastWords are the last line of the agent's log.
+func (a *Agent) lastWords() string {
+	text, err := os.ReadFile(a.Log())
+	if err != nil {
+		return err.Error()
+	}
+	text = bytes.TrimSpace(text)
+	return string(text[bytes.LastIndexByte(text, '\n')+1:])
 }
 
 // Addr is the base URL of the agent's API.

@@ -88,6 +88,62 @@ func TestAgent_endedAndLaunchedAgain_keepsItsTasks(t *testing.T) {
 	until(t, "the allocation is found running", running)
 }
 
+// An agent that hangs when it is to end would pass for one that ends.
+func TestAgent_signalDoesNotEndIt_isAnError(t *testing.T) {
+	a := realnomad.Shared(t, realnomad.Config{})
+	if err := a.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	err := a.End(syscall.SIGTERM)
+	if err == nil || !strings.Contains(err.Error(), "cannot end the agent by terminated: it was killed") {
+		t.Errorf("got %v", err)
+	}
+	if err := a.Launch(); err != nil { // the others have the same agent
+		t.Fatal(err)
+	}
+}
+
+func TestAgent_endedByItself_isAnErrorOfEnd(t *testing.T) {
+	a := realnomad.Shared(t, realnomad.Config{})
+	if err := a.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the API is gone", func() bool {
+		_, err := a.Client().Agent().Self()
+		return err != nil
+	})
+	err := a.End(syscall.SIGTERM)
+	if err == nil || !strings.Contains(err.Error(), "nomad has ended by itself (signal: killed)") {
+		t.Errorf("got %v", err)
+	}
+	if err := a.Launch(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A program that was asked for is run, or it is said why not; nothing is skipped.
+func TestStart_programThatWasAskedFor_isRunOrIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "nomad-next")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho not a Nomad >&2; exit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "nothing"): "cannot run the Nomad that REALNOMAD_BIN asks for",
+		dir:                           "cannot run the Nomad that REALNOMAD_BIN asks for",
+		broken:                        "nomad has ended by itself (exit status 3): not a Nomad",
+	} {
+		t.Setenv("REALNOMAD_BIN", path)
+		a, err := realnomad.Start(realnomad.Config{})
+		if err == nil {
+			err = a.Close()
+		}
+		if err == nil || errors.Is(err, realnomad.ErrNotFound) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, not %q", path, err, want)
+		}
+	}
+}
+
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !f(); time.Sleep(20 * time.Millisecond) {

@@ -26,24 +26,53 @@ func newMark() string { return fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()) }
 // politeness is how long an agent and its tasks get to end by themselves.
 const politeness = 10 * time.Second
 
-// End ends the agent's process by a signal and waits for it; tasks go on.
+// Signal sends the agent's process a signal, and waits for nothing.
+func (a *Agent) Signal(sig syscall.Signal) error {
+	if err := a.cmd.Process.Signal(sig); err != nil {
+		return fmt.Errorf("cannot send the agent %v: %w", sig, err)
+	}
+	return nil
+}
+
+// End ends the agent's process by a signal and waits for it; tasks go on. One that the
+// signal does not end is killed, and one that has ended before it was there already: both
+// are errors, since then the signal was not tried.
 func (a *Agent) End(sig syscall.Signal) error {
 	if a.log == nil {
 		return nil
 	}
-	// An error means that it has ended already.
-	_ = a.cmd.Process.Signal(sig)
-	done := make(chan struct{})
-	go func() { _ = a.cmd.Wait(); close(done) }() // how it ended does not matter
+	var err error
 	select {
-	case <-done:
-	case <-time.After(politeness):
-		_ = a.cmd.Process.Kill()
-		<-done
+	case <-a.ended:
+		err = a.endedByItself()
+	default:
+		err = a.end(sig)
 	}
-	err := a.log.Close()
+	err = errors.Join(err, a.log.Close())
 	a.log = nil
 	return err
+}
+
+// end ends the process by the signal, or says why that did not.
+func (a *Agent) end(sig syscall.Signal) error {
+	err := a.Signal(sig)
+	select {
+	case <-a.ended:
+		if of := a.cmd.ProcessState.Sys().(syscall.WaitStatus); of.Signaled() && of.Signal() != sig {
+			err = errors.Join(err, a.endedByItself())
+		}
+		return err
+	case <-time.After(politeness):
+	}
+	err = errors.Join(err, fmt.Errorf("cannot end the agent by %v: it was killed after %s",
+		sig, politeness), a.Signal(syscall.SIGKILL))
+	<-a.ended
+	return err
+}
+
+// endedByItself says how the process ended that nobody here has.
+func (a *Agent) endedByItself() error {
+	return fmt.Errorf("nomad has ended by itself (%s): %s", a.cmd.ProcessState, a.lastWords())
 }
 
 // EndAll ends the agent's process and its helpers, plugins and log collectors, as a crash of
