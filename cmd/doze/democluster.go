@@ -63,6 +63,7 @@ func (c *demoCluster) startDriver(ctx context.Context,
 		Config: map[string]any{
 			"state_dir":  dir,
 			"allow_root": os.Getuid() == 0, // see demoApp.job
+			"logs":       []map[string]any{{}},
 		},
 	})
 	if err != nil {

@@ -39,7 +39,6 @@ func frozenApp() demoApp {
 		config: map[string]any{
 			"listen": "http", "freeze_after": "3s", "shield": []string{"/healthz"},
 			"probe": []map[string]any{probeHealthz()},
-			"logs":  []map[string]any{{}},
 		},
 	}
 }
@@ -72,9 +71,6 @@ func (a demoApp) job(idleAfter time.Duration) (*nomad.Job, error) {
 	}
 	for key, value := range a.config {
 		task.SetConfig(key, value)
-	}
-	if a.config["logs"] != nil {
-		task.LogConfig = &nomad.LogConfig{Disabled: new(true)} // its shepherd collects them
 	}
 	task.Resources = &nomad.Resources{CPU: new(50), MemoryMB: new(64)}
 	group.AddTask(task)

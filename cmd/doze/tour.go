@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	nomad "github.com/hashicorp/nomad/api"
 
 	"doze/api/wire"
 )
@@ -29,6 +28,7 @@ type tour struct {
 	cluster *demoCluster
 	api     *apiClient
 	proxy   *http.Client // dials the gate whatever the host
+	started string       // when the frozen app's process was, as it told before it was frozen
 }
 
 // tourStep is one thing to try. What it returns is told beside the time it took.
@@ -49,81 +49,56 @@ func (t *tour) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", t.gate)
 }
 
+// steps are in an order in which the frozen app falls asleep meanwhile.
 func (t *tour) steps() []tourStep {
-	steps := []tourStep{
+	return []tourStep{
 		{"everything is asleep", t.allAsleep},
 		{"hello: first request wakes it", t.get("hello")},
 		{"hello: next request", t.get("hello")},
 		{"slow: held until it is ready", t.get("slow")},
 		{"slow: next request", t.get("slow")},
+		{"frozen: first request starts it", t.ifFreezes(t.startFrozen)},
 		{"echo: 8 MiB upload wakes it", t.upload},
 		{"echo: a silent WebSocket outlives the idle time", t.socket},
 		{"everything falls asleep again", t.allAsleep},
 		{"hello: 100 requests at once, one wake", t.stampede},
-	}
-	if t.cluster.note != "" {
-		return steps
-	}
-	return append(steps,
-		tourStep{"frozen: first request starts it", t.get("frozen")},
-		tourStep{"frozen: freezes in memory", t.frozen},
-		tourStep{"frozen: next request thaws it", t.get("frozen")})
-}
-
-// frozen waits until Nomad tells that the task of the frozen app is frozen.
-func (t *tour) frozen(ctx context.Context) (string, error) {
-	deadline := time.After(30 * time.Second)
-	poll := time.NewTicker(100 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		allocs, _, err := t.cluster.client.Jobs().Allocations(frozenApp().jobID(), false, nil)
-		if err != nil {
-			return "", fmt.Errorf("cannot read the allocations: %w", err)
-		}
-		if event := lastEvent(allocs); strings.HasPrefix(event, "frozen") {
-			return event, nil
-		}
-		select {
-		case <-poll.C:
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-deadline:
-			return "", fmt.Errorf("not frozen after 30s; the task's last event: %q", lastEvent(allocs))
-		}
+		{"frozen: freezes in memory", t.ifFreezes(t.frozen)},
+		{"frozen: next request thaws the same process", t.ifFreezes(t.thaw)},
 	}
 }
 
-// lastEvent is the newest event of the one allocation's one task.
-func lastEvent(allocs []*nomad.AllocationListStub) string {
-	for _, alloc := range allocs {
-		for _, task := range alloc.TaskStates {
-			if n := len(task.Events); n > 0 {
-				return task.Events[n-1].DisplayMessage
-			}
-		}
-	}
-	return ""
-}
+// errLeftOut is the error of a step that can't be taken here, which is no failure.
+var errLeftOut = errors.New("left out")
 
-// run takes every step and prints a table. Its error says which did not hold.
+// run takes every step and prints a table, and what was left out of it. Its error says which
+// did not hold.
 func (t *tour) run(ctx context.Context) error {
 	say(t.term.stdout, "A tour through the gate at %s, idle time %s:\n\n", t.gate, t.idle)
 	table := tabwriter.NewWriter(t.term.stdout, 0, 0, 2, ' ', 0)
 	var failed []error
+	var leftOut []string
 	for _, step := range t.steps() {
 		began := time.Now()
 		detail, err := step.do(ctx)
 		took := short(time.Since(began))
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return errors.Join(errors.New("the tour was interrupted"), table.Flush())
-		}
-		if err != nil {
+		case errors.Is(err, errLeftOut):
+			leftOut = append(leftOut, step.name)
+			took, detail = "-", "LEFT OUT"
+		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", step.name, err))
 			detail = "FAILED: " + err.Error()
 		}
 		say(table, "  %s\t%s\t%s\n", step.name, took, detail)
 	}
-	return errors.Join(append(failed, table.Flush())...)
+	err := table.Flush()
+	if len(leftOut) > 0 {
+		say(t.term.stdout, "\nLEFT OUT, %d steps (%s): %s\n", len(leftOut),
+			strings.Join(leftOut, "; "), t.cluster.note)
+	}
+	return errors.Join(append(failed, err)...)
 }
 
 // allAsleep waits until every group of the demo sleeps, at most three idle times.
@@ -179,30 +154,36 @@ func (t *tour) awake(ctx context.Context) ([]string, error) {
 
 func (t *tour) get(name string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet,
-			"http://"+name+".localhost/", nil)
-		if err != nil {
-			return "", err
-		}
-		timing, _, err := t.answer(req)
-		return timing, err
+		header, err := t.ask(ctx, name)
+		return header.Get("Server-Timing"), err
 	}
 }
 
-// answer sends a request and returns the Server-Timing and the body of a 200.
-func (t *tour) answer(req *http.Request) (timing string, body []byte, err error) {
+// ask requests an app's first page, and returns the header of the 200.
+func (t *tour) ask(ctx context.Context, name string) (http.Header, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://"+name+".localhost/", nil)
+	if err != nil {
+		return nil, err
+	}
+	header, _, err := t.answer(req)
+	return header, err
+}
+
+// answer sends a request and returns the header and the body of a 200.
+func (t *tour) answer(req *http.Request) (header http.Header, body []byte, err error) {
 	resp, err := t.proxy.Do(req)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	defer resp.Body.Close()
 	if body, err = io.ReadAll(resp.Body); err != nil {
-		return "", nil, fmt.Errorf("cannot read the answer: %w", err)
+		return nil, nil, fmt.Errorf("cannot read the answer: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return "", nil, fmt.Errorf("answered %s: %.80s", resp.Status, bytes.TrimSpace(body))
+		return nil, nil, fmt.Errorf("answered %s: %.80s", resp.Status, bytes.TrimSpace(body))
 	}
-	return resp.Header.Get("Server-Timing"), body, nil
+	return resp.Header, body, nil
 }
 
 func (t *tour) upload(ctx context.Context) (string, error) {
@@ -215,11 +196,11 @@ func (t *tour) upload(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	timing, got, err := t.answer(req)
+	header, got, err := t.answer(req)
 	if err == nil && !bytes.Equal(sent, got) {
 		err = fmt.Errorf("%d bytes came back, not the %d sent", len(got), len(sent))
 	}
-	return timing, err
+	return header.Get("Server-Timing"), err
 }
 
 func (t *tour) socket(ctx context.Context) (string, error) {

@@ -32,6 +32,15 @@ func TestHandler_hello_answersAtOnce(t *testing.T) {
 	}
 }
 
+func TestHandler_hello_tellsWhenItWasStarted(t *testing.T) {
+	w := ask(t, "hello", time.Hour, get("/"))
+	text := w.Header().Get(demoapp.StartedHeader)
+	started, err := time.Parse(time.RFC3339Nano, text)
+	if age := time.Since(started); err != nil || age < time.Hour || age > time.Hour+time.Minute {
+		t.Errorf("it was started at %q, an hour ago", text)
+	}
+}
+
 func TestHandler_slow_refusesForTwoSeconds(t *testing.T) {
 	if w := ask(t, "slow", time.Second, get("/")); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("after one second it answers %d", w.Code)
