@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 )
@@ -17,15 +18,12 @@ func TestDriver_agentOrPluginDies_tasksDoNot(t *testing.T) {
 	t.Parallel()
 	d := startDriven(t)
 	tasks := d.bystanders()
-	for _, crash := range []struct {
-		name string
-		do   func(meanwhile func())
-	}{
-		{"agent SIGTERM", d.crashAgent(syscall.SIGTERM)},
-		{"agent SIGKILL", d.crashAgent(syscall.SIGKILL)},
-		{"plugin SIGKILL", d.crashPlugin},
+	for _, c := range []crash{
+		{name: "agent SIGTERM", do: d.crashAgent(syscall.SIGTERM)},
+		{name: "agent SIGKILL", do: d.crashAgent(syscall.SIGKILL), keepsPlugin: true},
+		{name: "plugin SIGKILL", do: d.crashPlugin},
 	} {
-		ok := t.Run(crash.name, func(t *testing.T) { d.in(t).survive(tasks, crash.do) })
+		ok := t.Run(c.name, func(t *testing.T) { d.in(t).survive(tasks, c) })
 		if !ok {
 			return // the tasks are in no state for the next one
 		}
@@ -33,13 +31,25 @@ func TestDriver_agentOrPluginDies_tasksDoNot(t *testing.T) {
 	t.Run("everything, as at a boot", func(t *testing.T) { d.in(t).testBoot(tasks) })
 }
 
+// crash is an end of what is above the tasks, and its new beginning.
+type crash struct {
+	name string
+	do   func(meanwhile func())
+	// keepsPlugin: the plugin's process lives on, and the next agent finds it. Without it
+	// there is none in the outage, and then another.
+	keepsPlugin bool
+}
+
 // survive brings about one crash and looks what has become of everything.
-func (d *driven) survive(tasks []*bystander, crash func(meanwhile func())) {
+func (d *driven) survive(tasks []*bystander, c crash) {
 	for _, b := range tasks {
 		d.bring(b)
 	}
 	ends := d.endings()
-	crash(func() {
+	plugin := pluginPid(d.t, d.plugin)
+	c.do(func() {
+		d.checkOutage(plugin, c)
+		defer d.checkOutage(plugin, c)
 		for _, b := range tasks {
 			d.visit(b)
 		}
@@ -58,6 +68,23 @@ func (d *driven) survive(tasks []*bystander, crash func(meanwhile func())) {
 	}
 	for _, b := range tasks {
 		d.checkUsable(b)
+	}
+	now := pluginsOf(d.t, d.plugin) // all tasks are its own again
+	if len(now) != 1 || (now[0] == plugin) != c.keepsPlugin {
+		d.t.Errorf("after plugin process %d there is %v", plugin, now)
+	}
+}
+
+// checkOutage looks which processes of the plugin there are while there is no agent, or none
+// that could start another.
+func (d *driven) checkOutage(plugin int, c crash) {
+	d.t.Helper()
+	var want []int
+	if c.keepsPlugin {
+		want = []int{plugin}
+	}
+	if now := pluginsOf(d.t, d.plugin); !slices.Equal(now, want) {
+		d.t.Errorf("in the outage the plugin's processes are %v, not %v", now, want)
 	}
 }
 
@@ -115,12 +142,18 @@ func (d *driven) crashAgent(sig syscall.Signal) func(meanwhile func()) {
 	}
 }
 
-// crashPlugin ends the plugin's process; the agent starts another.
+// crashPlugin ends the plugin's process. The agent would start another at once, so it stands
+// still until the outage is over.
 func (d *driven) crashPlugin(meanwhile func()) {
 	d.t.Helper()
 	before := pluginPid(d.t, d.plugin)
-	fail(d.t, syscall.Kill(before, syscall.SIGKILL))
-	meanwhile()
+	fail(d.t, d.agent.Signal(syscall.SIGSTOP))
+	func() {
+		defer func() { fail(d.t, d.agent.Signal(syscall.SIGCONT)) }()
+		fail(d.t, syscall.Kill(before, syscall.SIGKILL))
+		d.await("the plugin to end", func() error { return noneOf(pluginsOf(d.t, d.plugin)) })
+		meanwhile()
+	}()
 	d.await("another plugin process", func() error {
 		if err := syscall.Kill(before, 0); err == nil {
 			return fmt.Errorf("process %d still is there", before)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,25 +54,44 @@ func turnsOf(t testing.TB, pids []int) (turns int) {
 	return turns
 }
 
+// statusOf are the fields of a process's status (proc(5)), each in words.
+func statusOf(t testing.TB, pid int) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	fail(t, err)
+	fields := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		key, rest, _ := strings.Cut(line, ":")
+		fields[key] = strings.Fields(rest)
+	}
+	return fields
+}
+
 // shepherdOf is the shepherd of a task's process: the nearest ancestor that is one.
 func shepherdOf(t testing.TB, pid int) int {
 	t.Helper()
 	for pid > 1 {
-		dir := filepath.Join("/proc", strconv.Itoa(pid))
-		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 		fail(t, err)
 		if bytes.Contains(line, []byte("\x00shepherd\x00")) {
 			return pid
 		}
-		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
-		fail(t, err)
-		// proc(5): pid (comm) state ppid; comm may hold anything but ends at the last ")"
-		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-		pid, err = strconv.Atoi(fields[1])
+		pid, err = ppid(pid)
 		fail(t, err)
 	}
 	t.Fatal("the task has no shepherd")
 	return 0
+}
+
+// ppid is a process's parent, if the process is there.
+func ppid(pid int) (int, error) {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0, err
+	}
+	// proc(5): pid (comm) state ppid; comm may hold anything but ends at the last ")"
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	return strconv.Atoi(fields[1])
 }
 
 // shepherdsIn are the shepherds whose sockets lie in a state directory.
@@ -94,18 +114,34 @@ func shepherdsIn(t testing.TB, state string) []int {
 // pluginPid is the process of a plugin's program.
 func pluginPid(t testing.TB, program string) int {
 	t.Helper()
+	pids := pluginsOf(t, program)
+	if len(pids) != 1 {
+		t.Fatalf("the plugin processes of %s are %v", program, pids)
+	}
+	return pids[0]
+}
+
+// pluginsOf are the processes of a plugin's program, without those that a plugin has forked
+// and that are not what they are to be yet. An agent has two for a moment, when it begins and
+// asks the first what it is.
+func pluginsOf(t testing.TB, program string) []int {
+	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	fail(t, err)
+	var pids []int
 	for _, path := range paths {
 		line, err := os.ReadFile(path)
-		if err == nil && string(line) == program+"\x00" {
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			fail(t, err)
-			return pid
+		if err != nil || string(line) != program+"\x00" {
+			continue // gone, or another's
 		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		fail(t, err)
+		pids = append(pids, pid)
 	}
-	t.Fatalf("there is no plugin process of %s", program)
-	return 0
+	return slices.DeleteFunc(slices.Clone(pids), func(pid int) bool {
+		parent, err := ppid(pid)
+		return err != nil || slices.Contains(pids, parent) // gone, or forked
+	})
 }
 
 // isFrozen reports whether a process is in a cgroup that is frozen, of v2 or of v1.
