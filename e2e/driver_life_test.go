@@ -8,9 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/user"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	nomad "github.com/hashicorp/nomad/api"
 )
 
 // testLife: a task under the driver is all that a task is under Nomad's own.
@@ -20,7 +25,7 @@ func testLife(t *testing.T, d *driven) {
 		name string
 		test func(*driven)
 	}{
-		{"runs as nobody", (*driven).testUser},
+		{"runs as its user", (*driven).testUser},
 		{"logs", (*driven).testLogs},
 		{"exec", (*driven).testExec},
 		{"signal", (*driven).testSignal},
@@ -38,9 +43,40 @@ func testLife(t *testing.T, d *driven) {
 	}
 }
 
+// testUser: a task runs as nobody, or as the user and with the group that its job names.
 func (d *driven) testUser() {
-	if life, uid := d.whoAnswers("life"); uid == "0" {
-		d.t.Errorf("the process from %s runs as root", life)
+	d.checkUser("life", "nobody", "")
+	d.run(drivenJob{id: "someone", config: map[string]any{"listen": "http"},
+		edit: asUser("daemon:adm")})
+	d.checkUser("someone", "daemon", "adm")
+}
+
+// checkUser compares whom a task's process runs as with what the machine's accounts say.
+func (d *driven) checkUser(job, name, group string) {
+	d.t.Helper()
+	_, uid := d.whoAnswers(job)
+	account, err := user.Lookup(name)
+	fail(d.t, err)
+	gid, groups := account.Gid, []string{account.Gid}
+	if group == "" {
+		groups, err = account.GroupIds()
+		fail(d.t, err)
+	} else {
+		in, err := user.LookupGroup(group)
+		fail(d.t, err)
+		gid, groups = in.Gid, []string{in.Gid}
+	}
+	status := statusOf(d.t, processesOf(d.t, d.alloc(job).ID)[0])
+	for _, other := range status["Groups"] {
+		if !slices.Contains(groups, other) {
+			d.t.Errorf("%s has group %s, which %s:%s has not", job, other, name, group)
+		}
+	}
+	four := func(id string) []string { return []string{id, id, id, id} } // real to file system's
+	if uid != account.Uid || !slices.Equal(status["Uid"], four(account.Uid)) ||
+		!slices.Equal(status["Gid"], four(gid)) {
+		d.t.Errorf("%s runs as %s, of users %v, groups %v; %s:%s is %s:%s",
+			job, uid, status["Uid"], status["Gid"], name, group, account.Uid, gid)
 	}
 }
 
@@ -89,19 +125,45 @@ func (d *driven) testExec() {
 	}
 }
 
+// testStats: what Nomad is told that a task uses is what its process uses, awake and frozen.
+// A parked one has none of the app's memory, and that is no error.
 func (d *driven) testStats() {
-	d.bringTo("life", awake)
-	d.await("stats", func() error {
-		stats, err := d.client.Allocations().Stats(d.alloc("life"), d.query())
-		if err != nil {
-			return err
-		}
-		usage := stats.Tasks["app"]
-		if usage == nil || usage.ResourceUsage.MemoryStats.RSS == 0 {
-			return fmt.Errorf("they are %+v", usage)
-		}
-		return nil
-	})
+	for _, depth := range []depth{awake, frozen, parked} {
+		d.bringTo("life", depth)
+		since := time.Now()
+		d.await(fmt.Sprintf("stats of a task that is %s", depth), func() error {
+			stats, err := d.client.Allocations().Stats(d.alloc("life"), d.query())
+			if err != nil {
+				return err
+			}
+			usage := stats.Tasks["app"]
+			if usage == nil || time.Unix(0, usage.Timestamp).Before(since) {
+				return fmt.Errorf("there are none since: %+v", usage)
+			}
+			return d.compareUsage(usage.ResourceUsage, depth)
+		})
+	}
+}
+
+// compareUsage compares what Nomad was told with what the kernel says of the processes. The
+// cgroup's counters lag behind by some pages.
+func (d *driven) compareUsage(told *nomad.ResourceUsage, depth depth) error {
+	var resident uint64 // of the processes' own memory
+	for _, pid := range processesOf(d.t, d.alloc("life").ID) {
+		kib, err := strconv.ParseUint(statusOf(d.t, pid)["RssAnon"][0], 10, 64)
+		fail(d.t, err)
+		resident += kib << 10
+	}
+	rss, cpu := told.MemoryStats.RSS, told.CpuStats.Percent
+	switch {
+	case (resident == 0) != (depth == parked):
+		return fmt.Errorf("its processes take %d bytes", resident)
+	case rss < resident/2 || rss > 2*resident+1<<20:
+		return fmt.Errorf("they tell of %d bytes, its processes take %d", rss, resident)
+	case depth != awake && cpu != 0:
+		return fmt.Errorf("they tell of %v %% of a processor", cpu)
+	}
+	return nil
 }
 
 // get asks the job's task; it fails as requests do.
