@@ -64,6 +64,7 @@ func TestDriver_onARealAgent(t *testing.T) {
 		}
 	}})
 	one(promise{"nothing of it is left", testNothingLeft})
+	one(promise{"a full state_dir is a task event", testFullStateDir})
 }
 
 // startDriven starts an agent of its own, since the tests kill it, with more configuration

@@ -29,6 +29,7 @@ func testFailures(t *testing.T, d *driven) {
 		"deaf to TERM":        (*driven).testDeafToTERM,
 		"crash loop":          (*driven).testCrashLoop,
 		"lifecycle":           (*driven).testLifecycle,
+		"full disk":           (*driven).testFullLogs,
 		"lost while awake":    func(d *driven) { d.testLost(awake) },
 		"lost while frozen":   func(d *driven) { d.testLost(frozen) },
 	} {
