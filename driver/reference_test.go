@@ -43,3 +43,37 @@ func TestReference_everyKey_isInTheDocumentation(t *testing.T) {
 		}
 	}
 }
+
+// What a task may say without listen, the documentation names: the rest is refused.
+func TestReference_keysWithoutListen_areThoseThatAreTaken(t *testing.T) {
+	text, err := os.ReadFile("../docs/driver.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sentence := regexp.MustCompile("nothing of the rest may be set but (.*?)\\. ").Find(text)
+	var told []string
+	for _, match := range regexp.MustCompile("`([a-z_]+)`").FindAllSubmatch(sentence, -1) {
+		told = append(told, string(match[1]))
+	}
+	values := map[string]any{"freeze_after": "1s", "park_after": "1s",
+		"start": "on_demand", "activation": "socket", "port_env": "PORT", "wake_timeout": "3m",
+		"park_signal": "SIGINT", "park_timeout": "1m", "shield": []string{"/"}, "pids_limit": 1,
+		"logs": map[string]any{}, "probe": map[string]any{"tcp": map[string]any{}}}
+	var taken []string
+	for key := range taskSchema().(hclspec.Object) {
+		if slices.Contains([]string{"command", "args", "listen"}, key) {
+			continue
+		}
+		if values[key] == nil {
+			t.Errorf("the test has no value for %s", key)
+		}
+		if _, problems := readConfig(t, map[string]any{"command": "web", key: values[key]}); problems == nil {
+			taken = append(taken, key)
+		}
+	}
+	slices.Sort(told)
+	slices.Sort(taken)
+	if !slices.Equal(told, taken) {
+		t.Errorf("told are %q, taken are %q", told, taken)
+	}
+}

@@ -217,7 +217,8 @@ func (c TaskConfig) checkSocket(ps *Problems) {
 	}
 }
 
-// checkListener finds keys that mean nothing without listen.
+// checkListener finds keys that mean nothing without listen. A task may then be put to sleep
+// by signal alone: what bounds and ends that has its meaning.
 func (r rawTask) checkListener(ps *Problems) {
 	if r.Listen != "" {
 		return
