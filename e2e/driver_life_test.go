@@ -57,11 +57,10 @@ func (d *driven) checkUser(job, name, group string) {
 	_, uid := d.whoAnswers(job)
 	account, err := user.Lookup(name)
 	fail(d.t, err)
-	gid, groups := account.Gid, []string{account.Gid}
-	if group == "" {
-		groups, err = account.GroupIds()
-		fail(d.t, err)
-	} else {
+	gid := account.Gid
+	groups, err := account.GroupIds()
+	fail(d.t, err)
+	if group != "" {
 		in, err := user.LookupGroup(group)
 		fail(d.t, err)
 		gid, groups = in.Gid, []string{in.Gid}
