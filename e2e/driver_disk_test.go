@@ -78,7 +78,8 @@ func (d *driven) testFullLogs() {
 // and starts when there is room.
 func testFullStateDir(t *testing.T, d *driven) {
 	const job = "full-state"
-	d.awaitNothing(nil)                           // what is in the directory can't be reached below the small disk
+	// What is in the directory can't be reached below the small disk.
+	d.awaitNothing(nil)
 	smallDisk(t, d.state, "nr_inodes=2,mode=700") // the root's, and one more
 	fill := filepath.Join(d.state, "fill")
 	fail(t, os.WriteFile(fill, nil, 0o600))
