@@ -5,9 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
 
@@ -105,6 +107,33 @@ func TestFingerprint_nothingChanges_isToldOnce(t *testing.T) {
 		err := d.Fingerprint(ctx, func(drivers.Fingerprint) error { told++; return nil })
 		if told != 1 || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it was told %d times, %v", told, err)
+		}
+	})
+}
+
+func TestFingerprint_somethingChanges_isToldWithTheNextLook(t *testing.T) {
+	dir := filepath.Join(shortDir(t), "doze")
+	synctest.Test(t, func(t *testing.T) {
+		d := New(Config{})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*lookAgain)
+		defer cancel()
+		began := time.Now()
+		var told []drivers.Fingerprint
+		var after []time.Duration
+		err := d.Fingerprint(ctx, func(f drivers.Fingerprint) error {
+			told, after = append(told, f), append(after, time.Since(began))
+			return d.Configure(ctx, agentBlock(t, map[string]any{
+				"state_dir": dir, "logs": map[string]any{}, "enabled": len(told) < 2}))
+		})
+		want := []time.Duration{0, lookAgain, 2 * lookAgain}
+		if !slices.Equal(after, want) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("it was told after %v, not %v; %v", after, want, err)
+		}
+		if got := told[1].Attributes["driver.doze.logs"].Value; got != true {
+			t.Errorf("driver.doze.logs is %v once the shepherds write them", got)
+		}
+		if told[2].Health != drivers.Undetected {
+			t.Errorf("disabled it is %s: %s", told[2].Health, told[2].Reason)
 		}
 	})
 }
