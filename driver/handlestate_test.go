@@ -2,6 +2,7 @@ package driver
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -25,32 +26,52 @@ func goldenState() handleState {
 	}
 }
 
+// lentState is the state of a task in the cgroup that Nomad's client has made for it.
+func lentState() handleState {
+	s := goldenState()
+	s.Unified, s.Lent = "/sys/fs/cgroup/nomad.slice/share.slice/8f0c2d6e.web.scope", true
+	return s
+}
+
+// goldenStates are the files in testdata and what they say: at least one a version, and never
+// one less.
+func goldenStates() map[string]handleState {
+	return map[string]handleState{
+		"handle_v1.json": goldenState(), "handle_v1_lent.json": lentState()}
+}
+
 // What is written today is what lies in testdata: a change needs a new version and a file
 // of its own, or an agent that is updated loses its tasks.
 func TestHandleState_written_isTheGoldenFile(t *testing.T) {
-	data, err := goldenState().encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join("testdata", "handle_v1.json")
-	if *update {
-		if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+	for name, state := range goldenStates() {
+		if !strings.HasPrefix(name, fmt.Sprintf("handle_v%d", stateVersion)) {
+			continue // it is written no more
+		}
+		data, err := state.encode()
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := string(data) + "\n"; got != string(want) {
-		t.Errorf("a state is written as\n%snot as\n%s", got, want)
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(data) + "\n"; got != string(want) {
+			t.Errorf("a state is written as\n%snot as\n%s", got, want)
+		}
 	}
 }
 
 func TestHandleState_everyVersionEverWritten_isReadable(t *testing.T) {
+	golden, versions := goldenStates(), map[int]bool{}
 	files, err := filepath.Glob("testdata/handle_v*.json")
-	if err != nil || len(files) != stateVersion {
-		t.Fatalf("there are %d golden files for %d versions (%v)", len(files), stateVersion, err)
+	if err != nil || len(files) != len(golden) {
+		t.Fatalf("there are %d golden files, not %d (%v)", len(files), len(golden), err)
 	}
 	for _, path := range files {
 		data, err := os.ReadFile(path)
@@ -61,9 +82,13 @@ func TestHandleState_everyVersionEverWritten_isReadable(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
-		if !reflect.DeepEqual(got, goldenState()) {
-			t.Errorf("%s reads %+v, not %+v", path, got, goldenState())
+		versions[got.Version] = true
+		if want := golden[filepath.Base(path)]; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s reads %+v, not %+v", path, got, want)
 		}
+	}
+	if len(versions) != stateVersion {
+		t.Errorf("the golden files are of %d versions, not %d", len(versions), stateVersion)
 	}
 }
 
