@@ -36,6 +36,9 @@ type readyNote struct {
 func Main() int {
 	ignore()
 	log := slog.New(slog.NewTextHandler(&boundedLog{file: os.Stderr}, nil))
+	if err := closeStrays(readyFD); err != nil {
+		log.Warn("the task may inherit what is not its own", "err", err)
+	}
 	ready := os.NewFile(readyFD, "ready")
 	if len(os.Args) != 3 || ready == nil {
 		fmt.Fprintln(os.Stderr, "a shepherd is started by the doze task driver only")

@@ -1,9 +1,16 @@
 package shepherd_test
 
 import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
 	"testing"
 	"time"
 
+	"doze/driver/shepherd"
 	"doze/idle"
 )
 
@@ -43,5 +50,66 @@ func TestClient_parkTimeout_isHowLongTheAppMayTake(t *testing.T) {
 	}
 	if s := status(t, c); s.Pid != 0 || s.Exit != nil {
 		t.Errorf("%+v", s)
+	}
+}
+
+// While it takes its time to end, a parked application is asked and answers as ever over the
+// connections that are open.
+func TestClient_askedWhileParking_answers(t *testing.T) {
+	s := spec(t, "stubborn")
+	s.ParkTimeout = time.Second
+	c := launch(t, s)
+	awaitState(t, c, idle.Ready)
+	conn := dial(t, c)
+	before := answered(t, conn)
+	wakes := status(t, c).Wakes
+	parked := make(chan error, 1)
+	go func() { parked <- c.Sleep(t.Context(), idle.Park) }()
+	awaitState(t, c, idle.Sleeping)
+	if after := answered(t, conn); after != before {
+		t.Errorf("%q answered, then %q", before, after)
+	}
+	if err := <-parked; err != nil {
+		t.Error(err)
+	}
+	_, _ = io.ReadAll(conn) // its end, or a reset
+	if s := status(t, c); s.Depth != idle.Park || s.Wakes != wakes {
+		t.Errorf("%+v", s)
+	}
+}
+
+// answered asks over an open connection.
+func answered(t *testing.T, conn net.Conn) string {
+	t.Helper()
+	if err := sendRequest(conn); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A client that never hangs up holds nobody up once the task is to go.
+func TestClient_destroyUnderAConnection_doesNotWaitForIt(t *testing.T) {
+	c := launch(t, spec(t, "http"))
+	awaitState(t, c, idle.Ready)
+	conn := dial(t, c)
+	answered(t, conn)
+	_, _ = get(t, c, "/exit") // hangs up
+	await(t, c, "exited", func(s shepherd.Status) bool { return s.Exit != nil })
+	ctx, cancel := context.WithTimeout(t.Context(), patience/2)
+	defer cancel()
+	if err := c.Destroy(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Destroy(ctx); err != nil && !errors.Is(err, shepherd.ErrGone) {
+		t.Fatal(err)
 	}
 }

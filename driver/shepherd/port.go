@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"time"
+
+	"doze/idle"
 )
 
 // port is how a task's listening socket is held. awake and asleep are called by turns, with
@@ -19,8 +21,8 @@ type port interface {
 	keepOut() error
 	letIn() error
 	// settle lets what the shepherd itself has begun with the application come to its end, and
-	// passes nothing on to it from then on.
-	settle(ctx context.Context)
+	// passes nothing on to one that is about to be frozen.
+	settle(ctx context.Context, depth idle.Depth)
 	// activity is use that idle.Group.Acquire has not seen; see idle.GroupConfig.Activity.
 	activity() (inFlight int64, last time.Time, known bool)
 	// busy reports whether somebody waits for the application who has not been counted.
@@ -50,10 +52,10 @@ func (noPort) asleep() error           { return nil }
 func (noPort) activity() (int64, time.Time, bool) {
 	return 0, time.Time{}, true
 }
-func (noPort) keepOut() error         { return nil }
-func (noPort) letIn() error           { return nil }
-func (noPort) settle(context.Context) {}
-func (noPort) busy() bool             { return false }
-func (noPort) open() int64            { return 0 }
-func (noPort) addr() string           { return "" }
-func (noPort) close()                 {}
+func (noPort) keepOut() error                     { return nil }
+func (noPort) letIn() error                       { return nil }
+func (noPort) settle(context.Context, idle.Depth) {}
+func (noPort) busy() bool                         { return false }
+func (noPort) open() int64                        { return 0 }
+func (noPort) addr() string                       { return "" }
+func (noPort) close()                             {}

@@ -109,11 +109,11 @@ func (p *relayPort) give() (portGift, error) {
 }
 
 func (p *relayPort) serve(ctx context.Context) error {
+	defer context.AfterFunc(ctx, p.cut)() // also while the port is closed and some are open
 	var conns sync.WaitGroup
 	defer conns.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(ctx, p.cut)()
 	places := make(chan struct{}, maxConns)
 	for {
 		select {
@@ -197,9 +197,12 @@ func (p *relayPort) pass(pair *relay.Pair, over func()) error {
 	return err
 }
 
-// wake is for a client that sends again to an application put to sleep under it.
+// wake is for a client, which has its lease, of an application put to sleep under it. It waits
+// as those do who come anew.
 func (p *relayPort) wake(ctx context.Context) error {
-	err := p.group.Wake(ctx, "data on an open connection")
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	err := p.group.Await(ctx, "data on an open connection")
 	if err != nil {
 		p.log.Info("cannot wake", "err", err)
 	}

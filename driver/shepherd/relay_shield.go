@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"doze/driver/shepherd/relay"
+	"doze/idle"
 )
 
 const (
@@ -45,9 +46,12 @@ func (p *relayPort) peek(conn *net.TCPConn) ([]byte, relay.Class) {
 }
 
 // settle lets the application finish the shielded requests that it has been passed. The gate
-// is shut: there will be no more. What comes over open connections waits from now on.
-func (p *relayPort) settle(ctx context.Context) {
-	p.passing.Rest()
+// is shut: there will be no more. Before a freeze, what comes over open connections waits from
+// now on; an application that is about to end gets it.
+func (p *relayPort) settle(ctx context.Context, depth idle.Depth) {
+	if depth == idle.Freeze {
+		p.passing.Rest()
+	}
 	for range 100 {
 		if !p.busy() || !pause(ctx, 2*time.Millisecond) {
 			return

@@ -200,7 +200,7 @@ func (p *socketPort) connections() (clients, probes int64, err error) {
 
 // settle waits for the last probes to be accepted, so that none is left to wake the task
 // that it asked about. The gate is shut: there will be no more.
-func (p *socketPort) settle(ctx context.Context) {
+func (p *socketPort) settle(ctx context.Context, _ idle.Depth) {
 	for range 50 {
 		if _, probes, err := p.connections(); err != nil || probes == 0 {
 			return

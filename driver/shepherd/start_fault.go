@@ -65,11 +65,15 @@ func isThere(path string) bool {
 
 // interpreterOf is the program that a script's first line names; "" where it names none.
 func interpreterOf(path string) string {
-	file, err := os.Open(path)
+	// The task may have put something else there by now: a pipe would hold the shepherd up.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
 	const longest = 256 // of a first line that the kernel reads
 	line, _ := bufio.NewReaderSize(file, longest).ReadSlice('\n')
 	words, is := strings.CutPrefix(string(line), "#!")

@@ -121,7 +121,7 @@ func (t *task) up() (*application, error) {
 		return nil, err
 	}
 	if err := t.cgroups.Thaw(); err != nil {
-		return nil, fmt.Errorf("cannot thaw: %w", err)
+		return nil, errors.Join(fmt.Errorf("cannot thaw: %w", err), t.port.asleep())
 	}
 	t.change(func() { t.depth = idle.Awake })
 	return app, nil

@@ -39,7 +39,7 @@ func (t *task) down(ctx context.Context, depth idle.Depth) error {
 	case depth != idle.Freeze && depth != idle.Park:
 		return fmt.Errorf("cannot sleep as deep as %s", depth)
 	}
-	t.port.settle(ctx)
+	t.port.settle(ctx, depth)
 	var err error
 	if depth == idle.Freeze {
 		err = t.freeze(ctx)

@@ -27,7 +27,7 @@ func (l *loop) pass(e *end) error {
 	sent, err := e.peer.write(l.chunk[:n])
 	switch {
 	case err != nil:
-		return err
+		return e.refused(err)
 	case sent < n:
 		e.chunk, e.held = l.chunk, l.chunk[sent:n]
 		l.chunk = chunks.Get().(*chunk)
@@ -68,7 +68,7 @@ func (l *loop) flush(e *end) error {
 	if len(e.held) > 0 {
 		n, err := e.peer.write(e.held)
 		if err != nil {
-			return err
+			return e.refused(err)
 		}
 		if e.held = e.held[n:]; len(e.held) > 0 {
 			return nil
@@ -81,7 +81,7 @@ func (l *loop) flush(e *end) error {
 			return int(n), err
 		})
 		if err != nil || n < 0 {
-			return err
+			return e.refused(err)
 		}
 		if e.pipe.holds -= n; e.pipe.holds == 0 {
 			l.keep(e.pipe)
@@ -94,5 +94,18 @@ func (l *loop) flush(e *end) error {
 // finish passes on the end of what arrives at e.
 func (e *end) finish() error {
 	e.ended = true
-	return unix.Shutdown(e.peer.fd, unix.SHUT_WR)
+	return e.refused(unix.Shutdown(e.peer.fd, unix.SHUT_WR))
+}
+
+// refused takes what came of passing something on. A peer that has gone takes nothing more, but
+// what it has sent before may still be there: an answer that came before the request was read
+// to its end. That goes on, until its own end is found.
+func (e *end) refused(err error) error {
+	switch err {
+	case unix.EPIPE, unix.ECONNRESET, unix.ENOTCONN, unix.ETIMEDOUT:
+		e.ended = true
+		e.drop()
+		return nil
+	}
+	return err
 }

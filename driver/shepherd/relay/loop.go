@@ -16,7 +16,7 @@ type loop struct {
 	closed  bool
 	running bool
 	epoll   int // while it runs, as is
-	alarm   int // an eventfd(2): there are no pairs any more
+	alarm   int // an eventfd(2), see visit
 	ends    map[int32]*end
 	last    int32 // id that was given to an end
 	over    []*Pair
@@ -33,7 +33,7 @@ const (
 
 // add begins with a pair. What the client has sent already goes on at once.
 func (l *loop) add(p *Pair) (err error) {
-	l.do(func() {
+	l.visit(func() {
 		if l.closed {
 			err = net.ErrClosed
 			return
@@ -78,10 +78,10 @@ func (l *loop) attend(p *Pair) {
 	}
 }
 
-// endAll ends all pairs.
-func (l *loop) endAll() {
+// cutAll ends all pairs.
+func (l *loop) cutAll() {
 	for _, e := range l.ends {
-		l.end(e.pair)
+		l.cut(e.pair)
 	}
 }
 
@@ -100,6 +100,17 @@ func (l *loop) do(f func()) {
 	}
 }
 
+// visit is do for all but the goroutine, which has to look around where f has left a spare
+// pipe, or no pairs.
+func (l *loop) visit(f func()) {
+	l.do(func() {
+		f()
+		if l.running && (l.spare != nil || len(l.ends) == 0) {
+			_, _ = unix.Write(l.alarm, []byte{7: 1}) // it is full when it has rung already
+		}
+	})
+}
+
 // run starts the goroutine, where there is none.
 func (l *loop) run() (err error) {
 	if l.running {
@@ -109,7 +120,7 @@ func (l *loop) run() (err error) {
 		return err
 	}
 	if l.alarm, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err == nil {
-		err = l.control(unix.EPOLL_CTL_ADD, l.alarm, alarmID, unix.EPOLLIN|unix.EPOLLET)
+		err = l.control(unix.EPOLL_CTL_ADD, l.alarm, alarmID, unix.EPOLLIN)
 		if err != nil {
 			_ = unix.Close(l.alarm) // nobody knows it
 		}
@@ -129,22 +140,22 @@ func (l *loop) serve(epoll int) {
 	for wait := -1; ; {
 		n, err := unix.EpollWait(epoll, events[:], wait)
 		if err != nil && err != unix.EINTR { // it is not our descriptor any more
-			l.do(l.endAll)
+			l.do(l.cutAll)
 		}
 		for _, ev := range events[:max(n, 0)] {
 			l.do(func() { l.handle(ev) })
 		}
 		var over bool
-		if wait, over = l.settle(n == 0); over {
+		if wait, over = l.retire(n == 0); over {
 			return
 		}
 	}
 }
 
-// settle returns for how many milliseconds to wait for events now, -1 for any. Where nothing has
+// retire returns for how many milliseconds to wait for events now, -1 for any. Where nothing has
 // happened for as long as that it gives back the spare pipe, and everything, with over set,
 // where nothing is left to serve.
-func (l *loop) settle(quiet bool) (wait int, over bool) {
+func (l *loop) retire(quiet bool) (wait int, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	over = len(l.ends) == 0
@@ -166,10 +177,14 @@ func (l *loop) settle(quiet bool) (wait int, over bool) {
 
 func (l *loop) handle(ev unix.EpollEvent) {
 	e := l.ends[ev.Fd]
-	if e == nil {
-		return // it has ended meanwhile, or is the alarm
+	switch {
+	case ev.Fd == alarmID:
+		_, _ = unix.Read(l.alarm, make([]byte, 8)) // it is enough that it rang
+		return
+	case e == nil: // it has ended meanwhile
+		return
 	}
-	if ev.Events&unix.EPOLLOUT != 0 {
+	if ev.Events&unix.EPOLLOUT != 0 && e.peer.sends() { // else it is an old event
 		l.pump(e.peer) // which waited for room
 	}
 	if ev.Events&^unix.EPOLLOUT != 0 && !e.pair.closed {
@@ -183,9 +198,9 @@ func (l *loop) arrived(e *end, dead bool) {
 	p := e.pair
 	switch {
 	case dead && e.ended:
-		l.end(p)
+		l.cut(p)
 	case dead && !e.reads():
-		l.forget(e) // until it is its turn
+		l.forget(e) // until pump finds that it reads again
 	case !e.reads(): // an old event
 	case l.resting && e == &p.client:
 		l.rouse(p)
@@ -197,7 +212,7 @@ func (l *loop) arrived(e *end, dead bool) {
 // rouse has the application woken.
 func (l *loop) rouse(p *Pair) {
 	if p.app.ended { // it was parked: nobody is there to be woken for this connection
-		l.end(p)
+		l.cut(p)
 		return
 	}
 	p.waking = true
@@ -205,7 +220,7 @@ func (l *loop) rouse(p *Pair) {
 	l.watch(&p.app)
 	go func() { // lives until the wake is over, for which Over waits
 		err := p.Woken()
-		l.do(func() {
+		l.visit(func() {
 			p.waking = false
 			switch {
 			case p.closed:
@@ -213,7 +228,7 @@ func (l *loop) rouse(p *Pair) {
 			case !l.resting:
 				l.pump(&p.client)
 			case err != nil:
-				l.end(p)
+				l.cut(p)
 			default: // it sleeps again already
 				l.attend(p)
 			}
@@ -232,7 +247,7 @@ func (l *loop) pump(e *end) {
 		err = l.pass(e)
 	}
 	if err != nil || p.client.ended && p.app.ended {
-		l.end(p)
+		l.cut(p)
 		return
 	}
 	l.watch(e)
@@ -256,7 +271,7 @@ func (l *loop) watch(e *end) {
 		op = unix.EPOLL_CTL_ADD
 	}
 	if err := l.control(op, e.fd, e.id, wants); err != nil { // no memory, or no watch left
-		l.end(e.pair)
+		l.cut(e.pair)
 		return
 	}
 	e.watched, e.wants = true, wants
@@ -274,8 +289,8 @@ func (l *loop) control(op, fd int, id int32, events uint32) error {
 	return unix.EpollCtl(l.epoll, op, fd, &unix.EpollEvent{Events: events, Fd: id})
 }
 
-// end closes both connections.
-func (l *loop) end(p *Pair) {
+// cut closes both connections.
+func (l *loop) cut(p *Pair) {
 	if p.closed {
 		return
 	}
@@ -288,9 +303,5 @@ func (l *loop) end(p *Pair) {
 	}
 	if !p.waking {
 		l.over = append(l.over, p)
-	}
-	if len(l.ends) == 0 {
-		one := [8]byte{1}
-		_, _ = unix.Write(l.alarm, one[:]) // fails only when the alarm rings already
 	}
 }

@@ -13,9 +13,10 @@ type Pair struct {
 	Client, App *net.TCPConn
 	// Head was read from the client already, and goes to the application first.
 	Head []byte
-	// Woken wakes the application for a client that sends, or ends, or is joined while the relay
-	// rests. What was sent goes on when Woken has returned and the relay rests no more. Where it
-	// still does, an error ends the pair.
+	// Woken is called for a client that sends, or ends, or is joined while the relay rests. It
+	// has the application woken and waits until it is, by when somebody has called Resume: what
+	// was sent goes on then. Where the relay still rests, an error ends the pair, and Woken is
+	// called again after none.
 	Woken func() error
 	// Over is called once, when both connections are closed and Woken has returned. It must not
 	// wait for anything. Nil: nobody wants to know.
@@ -78,4 +79,4 @@ func takeOver(conn *net.TCPConn) (int, error) {
 }
 
 // Close ends both connections, whatever is on its way. It comes after Join.
-func (p *Pair) Close() { p.loop.do(func() { p.loop.end(p) }) }
+func (p *Pair) Close() { p.loop.visit(func() { p.loop.cut(p) }) }

@@ -33,7 +33,7 @@ type Relay struct {
 func (r *Relay) Rest() {
 	for i := range r.loops {
 		l := &r.loops[i]
-		l.do(l.rest)
+		l.visit(l.rest)
 	}
 }
 
@@ -59,9 +59,9 @@ func (r *Relay) Len() (n int) {
 func (r *Relay) Close() {
 	for i := range r.loops {
 		l := &r.loops[i]
-		l.do(func() {
+		l.visit(func() {
 			l.closed = true
-			l.endAll()
+			l.cutAll()
 		})
 	}
 }

@@ -266,6 +266,66 @@ func TestRelay_asleepAgainBeforeTheByteWent_isWokenAgain(t *testing.T) {
 	over.Wait()
 }
 
+// An application may answer before it has read the whole request, and be gone: its answer goes on
+// although the rest of the request goes nowhere.
+func TestRelay_answerOfOneWhoHasGone_arrives(t *testing.T) {
+	for range 100 {
+		client, app, over := join(t, &relay.Relay{}, &relay.Pair{})
+		var sending sync.WaitGroup
+		sending.Go(func() {
+			for block := make([]byte, 4<<10); ; {
+				if _, err := client.Write(block); err != nil {
+					return // as it should
+				}
+			}
+		})
+		if _, err := io.ReadFull(app, make([]byte, 1024)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := app.Write([]byte("too large")); err != nil {
+			t.Fatal(err)
+		}
+		_ = app.Close() // with unread bytes: a reset
+		if got, err := io.ReadAll(client); string(got) != "too large" {
+			t.Fatalf("%q %v", got, err)
+		}
+		_ = client.Close()
+		sending.Wait()
+		over.Wait()
+	}
+}
+
+// The same where the answer waits for room, and the client says that it has sent everything.
+func TestRelay_clientEndsAfterTheSenderHasGone_getsWhatWasSent(t *testing.T) {
+	slow, gone, over := join(t, &relay.Relay{}, &relay.Pair{})
+	arrived := flood(t, gone) - unsent(t, gone)
+	if err := errors.Join(gone.SetLinger(0), gone.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := slow.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(20 * time.Millisecond)
+	if got, _ := io.ReadAll(slow); len(got) != arrived { // and a reset
+		t.Errorf("%d bytes of %d arrived", len(got), arrived)
+	}
+	_ = slow.Close()
+	over.Wait()
+}
+
+// unsent is how many bytes have not arrived at the other end's host.
+func unsent(t *testing.T, conn *net.TCPConn) (n int) {
+	t.Helper()
+	raw, err := conn.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func TestRelay_cannotBeWoken_endsBothSides(t *testing.T) {
 	var r relay.Relay
 	client, app, over := join(t, &r, &relay.Pair{Woken: func() error { return errors.New("no") }})
