@@ -50,7 +50,7 @@ func TestReference_keysWithoutListen_areThoseThatAreTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sentence := regexp.MustCompile("nothing of the rest may be set but (.*?)\\. ").Find(text)
+	sentence := regexp.MustCompile(`nothing of the rest may be set but (.*?)\. `).Find(text)
 	var told []string
 	for _, match := range regexp.MustCompile("`([a-z_]+)`").FindAllSubmatch(sentence, -1) {
 		told = append(told, string(match[1]))
