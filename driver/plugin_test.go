@@ -1,21 +1,28 @@
 package driver_test
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"syscall"
 	"testing"
 
 	"doze/driver"
 	"doze/driver/shepherd"
+	"doze/plugins/drivers"
 	"doze/plugins/drivertest"
 	"doze/plugins/host"
 )
 
-// TestMain is also the plugin and its tasks' shepherds: the program that they start is this
-// one.
+// TestMain is also the plugin, its tasks' shepherds, and an app that listens: the program that
+// they start is this one.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "shepherd" {
 		syscall.Exit(shepherd.Main()) // os.Exit takes a second with the race detector
+	}
+	if len(os.Args) > 1 && os.Args[1] == "listen" {
+		fmt.Fprintln(os.Stderr, http.ListenAndServe(":"+os.Getenv("DOZE_PORT"), nil))
+		os.Exit(1)
 	}
 	if driver.IsPlugin() {
 		os.Exit(driver.Main("0.1.0"))
@@ -73,4 +80,21 @@ func keepReading(t *testing.T, task *drivertest.Task) {
 // The plugin's own process, over its socket, used and killed as an agent does it.
 func TestPlugin_nomadsContract_isKept(t *testing.T) {
 	drivertest.Contract(t, subject(t))
+}
+
+// The same with a task that listens, and is frozen and then parked where the plugin and the
+// agent are restarted.
+func TestPlugin_nomadsContract_isKeptBySleepingTasksToo(t *testing.T) {
+	s := subject(t)
+	s.Long = map[string]any{"command": s.Command.Path, "args": []any{"listen"}, "listen": "http",
+		"freeze_after": ""}
+	s.Signals = []string{"SIGCONT", "SIGSTOP", "SIGTSTP"} // the first waits until it is ready
+	hosts := 0
+	s.Prepare = func(t *testing.T, task *drivertest.Task) {
+		keepReading(t, task)
+		hosts++ // each has a loopback address of its own: no port of it is taken
+		task.Resources.Ports = []drivers.Port{{Label: "http", Value: 8080,
+			HostIP: fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()%250, hosts/250, 1+hosts%250)}}
+	}
+	drivertest.Contract(t, s)
 }

@@ -21,6 +21,9 @@ type Subject struct {
 	// Prepare, if not nil, completes a task before it is started: its ports, user,
 	// files.
 	Prepare func(t *testing.T, task *Task)
+	// Signals are sent to a long task one after another, where a driver puts tasks to sleep by
+	// signals: the restarts find it so. Nil: none.
+	Signals []string
 	// Forgetful is a driver whose process alone knows how a task has ended: another can
 	// neither recover one that has, nor tell the exit code of one that it has recovered.
 	Forgetful bool
@@ -78,6 +81,14 @@ func (s Subject) newTask(a *Agent, config map[string]any) *Task {
 		s.Prepare(a.t, task)
 	}
 	return task
+}
+
+// lull puts a long task to sleep, where the driver has a way.
+func (s Subject) lull(a *Agent, task *Task) {
+	a.t.Helper()
+	for _, signal := range s.Signals {
+		a.must("send "+signal, a.Signal(patient(a.t), task.ID, signal))
+	}
 }
 
 // ctx is long enough for anything that does not hang.

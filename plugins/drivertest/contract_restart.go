@@ -27,18 +27,21 @@ func stillRuns(t *testing.T, a *Agent, task *Task) {
 
 func agentTerminated(t *testing.T, s Subject) {
 	a, task := s.boot(t, s.Long)
+	s.lull(a, task)
 	a.must("recover", a.Restart())
 	stillRuns(t, a, task)
 }
 
 func agentKilled(t *testing.T, s Subject) {
 	a, task := s.boot(t, s.Long)
+	s.lull(a, task)
 	a.must("recover", a.RestartAfterCrash())
 	stillRuns(t, a, task)
 }
 
 func pluginKilled(t *testing.T, s Subject) {
 	a, task := s.boot(t, s.Long)
+	s.lull(a, task)
 	a.must("recover", a.CrashPlugin())
 	stillRuns(t, a, task)
 }

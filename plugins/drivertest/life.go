@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,7 +35,12 @@ func newLife(t *testing.T, s Subject) *life {
 func (l *life) calls() []call {
 	boot := l.boot()
 	l.booted = len(boot)
-	return append(boot, []call{
+	return slices.Concat(boot, l.use(), l.lull(), l.endings())
+}
+
+// use is what comes of a task from its start on.
+func (l *life) use() []call {
+	return []call{
 		{"CreateNetwork", func(ctx context.Context) error {
 			_, _, err := l.CreateNetwork(ctx, "alloc", "host")
 			return optional(err)
@@ -57,6 +63,24 @@ func (l *life) calls() []call {
 			_, err := l.ExecStream(ctx, l.task.ID, drivers.Session{Command: []string{"true"}})
 			return optional(err)
 		}},
+	}
+}
+
+// lull puts the task to sleep, where the driver has a way.
+func (l *life) lull() (calls []call) {
+	for _, signal := range l.subject.Signals {
+		calls = append(calls,
+			call{"SignalTask, " + signal, func(ctx context.Context) error {
+				return l.Signal(ctx, l.task.ID, signal)
+			}},
+			call{"WaitTask, after " + signal, l.runs})
+	}
+	return calls
+}
+
+// endings are the end of the task and of the plugin.
+func (l *life) endings() []call {
+	return []call{
 		{"RecoverTask, of a task that is known", func(context.Context) error {
 			return l.RecoverAll()
 		}},
@@ -75,7 +99,7 @@ func (l *life) calls() []call {
 			return optional(l.DestroyNetwork(ctx, "alloc", drivers.Network{}))
 		}},
 		{"Shutdown", func(ctx context.Context) error { return l.Shutdown(ctx) }},
-	}...)
+	}
 }
 
 // optional makes nothing of a call that a driver does not have.
