@@ -22,7 +22,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -58,6 +57,7 @@ type Agent struct {
 	path  string // of the program
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when the process has ended
+	ports net.Listener  // claims its tasks' ports
 	log   *os.File      // nil: it has not been started, or was ended
 }
 
@@ -136,7 +136,10 @@ plugin "raw_exec" { config { enabled = true } }
 	if err := os.MkdirAll(plugins, 0o755); err != nil {
 		return fmt.Errorf("cannot make the plugin directory: %w", err)
 	}
-	first, last := dynamicPorts()
+	if a.ports, err = holdPorts(); err != nil {
+		return err
+	}
+	held := a.ports.Addr().(*net.TCPAddr).Port
 	client := fmt.Sprintf(`
 client {
   enabled           = true
@@ -144,7 +147,7 @@ client {
   min_dynamic_port  = %d
   max_dynamic_port  = %d
 }
-`, first, last)
+`, held+1, held+portsOfTasks-1)
 	for name, text := range map[string]string{"agent.hcl": conf, "client.hcl": client} {
 		if err := os.WriteFile(filepath.Join(a.Dir, name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("cannot write the agent's configuration: %w", err)
@@ -305,15 +308,21 @@ func (a *Agent) Client() *nomad.Client {
 	return c
 }
 
-// started counts the agents of this process.
-var started atomic.Int32
+// portsOfTasks is the size of a range: the ports for tasks, and the one that is held.
+const portsOfTasks = 500
 
-// dynamicPorts are the ports that an agent gives to its tasks: others than those of this
-// process's other agents, since no agent looks whether a port is free.
-func dynamicPorts() (first, last int) {
-	const ports, from, agents = 500, 20_000, 24 // Nomad's own are 20000 to 32000
-	first = from + ports*((os.Getpid()+int(started.Add(1)))%agents)
-	return first, first + ports - 1
+// holdPorts claims a range of ports that an agent gives to its tasks, since no agent looks
+// whether a port is free. The first of them is held as long as the agent is there, which
+// keeps the agents of other test processes away.
+func holdPorts() (first net.Listener, err error) {
+	const from, ranges = 20_000, 24 // Nomad's own are 20000 to 32000
+	for i := range ranges {
+		port := from + portsOfTasks*((os.Getpid()+i)%ranges)
+		if first, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return first, nil
+		}
+	}
+	return nil, fmt.Errorf("cannot claim ports for tasks: %w", err)
 }
 
 // freePorts finds ports of 127.0.0.1 that nobody listens on.

@@ -3,6 +3,8 @@ package realnomad_test
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -86,6 +88,23 @@ func TestAgent_endedAndLaunchedAgain_keepsItsTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the allocation is found running", running)
+}
+
+// Another test process on the machine would give the same ports to its tasks.
+func TestAgent_portsOfItsTasks_areClaimed(t *testing.T) {
+	a := realnomad.Shared(t, realnomad.Config{})
+	nodes, _, err := a.Client().Nodes().List(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, _, err := a.Client().Nodes().Info(nodes[0].ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := fmt.Sprintf("127.0.0.1:%d", node.NodeResources.MinDynamicPort-1)
+	if l, err := net.Listen("tcp", first); err == nil {
+		t.Error(first, "is free", l.Close())
+	}
 }
 
 // An agent that hangs when it is to end would pass for one that ends.

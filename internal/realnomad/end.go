@@ -91,6 +91,9 @@ func (a *Agent) sweep() { sweep(func(mark string) bool { return mark == a.mark }
 func (a *Agent) Close() error {
 	errs := []error{a.stopJobs(), a.End(syscall.SIGKILL)}
 	a.sweep()
+	if a.ports != nil {
+		errs = append(errs, a.ports.Close())
+	}
 	return errors.Join(append(errs, removeDir(a.Dir))...)
 }
 
