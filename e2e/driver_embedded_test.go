@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,10 +15,22 @@ import (
 )
 
 // The embedded cluster runs tasks of the driver through the real plugin: they freeze, wake,
-// tell of it and outlive the plugin as they do on a real Nomad.
+// tell of it and outlive the plugin as they do on a real Nomad, whoever collects their logs.
 func TestDriver_onTheEmbeddedCluster_isTheRealOne(t *testing.T) {
-	d := startEmbeddedDriven(t)
+	t.Run("the cluster collects logs", func(t *testing.T) {
+		startEmbeddedDriven(t).testAll(func() {})
+	})
+	t.Run("the shepherds collect logs", func(t *testing.T) {
+		d := startEmbeddedDrivenWith(t, map[string]any{"logs": []map[string]any{{}}})
+		d.testAll(func() { d.checkOnlyCollector("demo") })
+	})
+}
+
+// testAll is a task's life, with a look at it while it runs.
+func (d *embeddedDriven) testAll(look func()) {
+	t := d.t
 	d.run(drivenJob{id: "demo", config: map[string]any{"listen": "http"}})
+	look()
 	alloc := d.alloc("demo").ID
 	life, _ := d.whoAnswers("demo")
 	d.sleep("demo", "SIGSTOP", frozen)
@@ -60,16 +73,24 @@ type embeddedDriven struct {
 
 func startEmbeddedDriven(t testing.TB) *embeddedDriven {
 	t.Helper()
+	return startEmbeddedDrivenWith(t, nil)
+}
+
+// startEmbeddedDrivenWith has more in the config block of the driver's plugin block.
+func startEmbeddedDrivenWith(t testing.TB, more map[string]any) *embeddedDriven {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "doze-e2e-demo-")
 	fail(t, err)
 	plugin := filepath.Join(dir, "doze")
 	copyProgram(t, binary, plugin)
 	self, err := os.Executable()
 	fail(t, err)
-	runner, err := devnomad.NewPluginRunner(t.Context(), devnomad.PluginConfig{Path: plugin,
-		// The test's directories are root's alone.
-		Config: map[string]any{"state_dir": filepath.Join(dir, "run"), "user": "root",
-			"allow_root": true}})
+	// The test's directories are root's alone.
+	config := map[string]any{"state_dir": filepath.Join(dir, "run"), "user": "root",
+		"allow_root": true}
+	maps.Copy(config, more)
+	runner, err := devnomad.NewPluginRunner(t.Context(),
+		devnomad.PluginConfig{Path: plugin, Config: config})
 	fail(t, err)
 	data := filepath.Join(dir, "data")
 	c, err := devnomad.Start(devnomad.Config{DataDir: data,
