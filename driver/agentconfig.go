@@ -42,15 +42,17 @@ func (r rawAgent) read() (AgentConfig, error) {
 	return c.withDefaults(), errors.Join(c.Validate(), problems.err())
 }
 
+// DefaultStateDir is where shepherds are found that the agent's configuration does not place.
+const DefaultStateDir = "/run/doze"
+
 const (
-	defaultStateDir = "/run/doze"
-	defaultUser     = "nobody"
-	maxStateDir     = 69
+	defaultUser = "nobody"
+	maxStateDir = 69
 )
 
 // withDefaults fills in what the block leaves out.
 func (c AgentConfig) withDefaults() AgentConfig {
-	c.StateDir = filepath.Clean(word(c.StateDir, defaultStateDir))
+	c.StateDir = filepath.Clean(word(c.StateDir, DefaultStateDir))
 	c.User = word(c.User, defaultUser)
 	return c
 }
@@ -62,7 +64,7 @@ func (c AgentConfig) Validate() error {
 	switch {
 	case !filepath.IsAbs(c.StateDir):
 		errs = append(errs, fmt.Errorf("config > state_dir: %q is not absolute; "+
-			"name a directory that a boot empties, as in %s", c.StateDir, defaultStateDir))
+			"name a directory that a boot empties, as in %s", c.StateDir, DefaultStateDir))
 	case len(c.StateDir) > maxStateDir:
 		errs = append(errs, fmt.Errorf("config > state_dir: is longer than %d bytes; "+
 			"the path of a socket has to be short", maxStateDir))

@@ -55,6 +55,7 @@ func TestDriver_onARealAgent(t *testing.T) {
 			{"it sleeps through updates", testUpdate},
 			{"its shepherd writes its logs", testOwnLogs},
 			{"doze serve scales what sleeps in place", testServe},
+			{"doze tasks tells and orders about", testTasksVerb},
 			{"its shepherd is small", testMemory},
 		} {
 			t.Run(p.name, func(t *testing.T) {

@@ -75,6 +75,7 @@ func commands(term terminal) map[string]cli.CommandFactory {
 		"serve":   serveVerb(),
 		"sleep":   sleepVerb(),
 		"status":  statusVerb(),
+		"tasks":   tasksVerb(),
 		"version": versionVerb(),
 		"wake":    wakeVerb(),
 	}
