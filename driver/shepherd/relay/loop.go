@@ -69,9 +69,10 @@ func (l *loop) rest() {
 	}
 }
 
-// attend sees to the client of an application that sleeps.
+// attend sees to the client of an application that sleeps. One that has hung up may be parked:
+// it is not woken for what is on its way.
 func (l *loop) attend(p *Pair) {
-	if p.client.holds() && !p.waking {
+	if p.client.holds() && !p.waking && !p.app.ended {
 		l.rouse(p)
 	} else {
 		l.watch(&p.client)
