@@ -13,10 +13,11 @@ func TestDriver_notEnabled_refusesStartsAndRecoversTasks(t *testing.T) {
 		task, started := mustStart(t, d)
 		next := New(Config{Flock: flock})
 		defer shutdown(t, next)
-		if err := next.Configure(t.Context(), agentBlock(t, map[string]any{"enabled": false})); err != nil {
+		err := next.Configure(t.Context(), agentBlock(t, map[string]any{"enabled": false}))
+		if err != nil {
 			t.Fatal(err)
 		}
-		err := next.Recover(t.Context(), drivers.Handle{Task: drivers.TaskConfig{ID: task.ID},
+		err = next.Recover(t.Context(), drivers.Handle{Task: drivers.TaskConfig{ID: task.ID},
 			State: started.State, Version: started.Version})
 		if err != nil {
 			t.Fatalf("the task that was there cannot be recovered: %v", err)

@@ -67,7 +67,8 @@ func TestReference_keysWithoutListen_areThoseThatAreTaken(t *testing.T) {
 		if values[key] == nil {
 			t.Errorf("the test has no value for %s", key)
 		}
-		if _, problems := readConfig(t, map[string]any{"command": "web", key: values[key]}); problems == nil {
+		_, problems := readConfig(t, map[string]any{"command": "web", key: values[key]})
+		if len(problems) == 0 {
 			taken = append(taken, key)
 		}
 	}

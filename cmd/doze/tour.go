@@ -34,8 +34,10 @@ type tour struct {
 // tourStep is one thing to try. What it returns is told beside the time it took.
 type tourStep struct {
 	name string
-	do   func(context.Context) (string, error)
+	do   tourDo
 }
+
+type tourDo func(context.Context) (string, error)
 
 func newTour(cfg demoConfig, c *demoCluster, s *stack) *tour {
 	t := &tour{idle: cfg.idle, term: c.term, gate: s.gateListener.Addr().String(), cluster: c}
@@ -152,7 +154,7 @@ func (t *tour) awake(ctx context.Context) ([]string, error) {
 	return awake, nil
 }
 
-func (t *tour) get(name string) func(context.Context) (string, error) {
+func (t *tour) get(name string) tourDo {
 	return func(ctx context.Context) (string, error) {
 		header, err := t.ask(ctx, name)
 		return header.Get("Server-Timing"), err

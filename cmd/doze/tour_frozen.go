@@ -13,7 +13,7 @@ import (
 )
 
 // ifFreezes leaves a step out where there is no app that freezes.
-func (t *tour) ifFreezes(do func(context.Context) (string, error)) func(context.Context) (string, error) {
+func (t *tour) ifFreezes(do tourDo) tourDo {
 	return func(ctx context.Context) (string, error) {
 		if t.cluster.note != "" {
 			return "", errLeftOut
