@@ -45,6 +45,7 @@ func Serve(newDriver func(log hclog.Logger) drivers.Driver) error {
 	// When the agent has gone, the next line to stderr must not end the plugin. The signal is
 	// caught and not ignored: what is ignored would be so in every task too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	keepInherited()
 	log := hclog.New(&hclog.LoggerOptions{
 		Level: hclog.Debug, Output: os.Stderr, JSONFormat: true})
 	stdout := os.Stdout // belongs to the handshake

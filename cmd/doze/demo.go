@@ -17,7 +17,8 @@ func demoVerb() verb {
 		usage: "[options]\n\n" +
 			"  Starts a one-node cluster of its own (or, with -nomad, uses the real one at\n" +
 			"  NOMAD_ADDR), registers small apps that sleep until they are asked for, and\n" +
-			"  serves the gate and the API. With -tour it tries everything itself and exits.",
+			"  serves the gate and the API. With -tour it tries everything itself, says\n" +
+			"  what this machine made it leave out, and exits.",
 		prepare: prepareDemo,
 	}
 }
