@@ -140,12 +140,16 @@ plugin "raw_exec" { config { enabled = true } }
 		return err
 	}
 	held := a.ports.Addr().(*net.TCPAddr).Port
+	// Many tests have one agent: nothing of theirs goes before they have looked at it, and what
+	// they leave goes side by side.
 	client := fmt.Sprintf(`
 client {
-  enabled           = true
-  network_interface = "lo"
-  min_dynamic_port  = %d
-  max_dynamic_port  = %d
+  enabled              = true
+  network_interface    = "lo"
+  min_dynamic_port     = %d
+  max_dynamic_port     = %d
+  gc_max_allocs        = 500
+  gc_parallel_destroys = 16
 }
 `, held+1, held+portsOfTasks-1)
 	for name, text := range map[string]string{"agent.hcl": conf, "client.hcl": client} {
