@@ -55,19 +55,19 @@ func (d *Driver) logMissing(ctx context.Context, t *task) {
 func isExit(e shepherd.Event) bool { return e.Kind == shepherd.EventExited }
 
 // tellFirst is how long the exit of a task waits for the events before it.
-const tellFirst = time.Second
+const tellFirst = 3 * time.Second
 
 // awaitTold waits until Nomad has been told what came before the task's exit: the next thing
 // that it does is to have the task, and all that was not told, destroyed.
-func (t *task) awaitTold(ctx context.Context, exit time.Time) {
-	timer := time.NewTimer(time.Until(exit.Add(tellFirst)))
-	defer timer.Stop()
+func (d *Driver) awaitTold(ctx context.Context, t *task, exit time.Time) {
+	ctx, cancel := context.WithDeadline(ctx, exit.Add(tellFirst))
+	defer cancel()
 	select {
 	case <-t.told:
 	case <-t.done:
-	case <-timer.C:
 	case <-ctx.Done():
 	}
+	d.Settle(ctx)
 }
 
 // event is a shepherd's event in Nomad's terms.

@@ -22,7 +22,7 @@ func (d *Driver) Wait(ctx context.Context, id string) (drivers.ExitResult, error
 	case err != nil:
 		return drivers.ExitResult{}, fmt.Errorf("cannot wait for task %q: %w", id, err)
 	}
-	t.awaitTold(ctx, exit.At)
+	d.awaitTold(ctx, t, exit.At)
 	return exitResult(exit), nil
 }
 

@@ -16,13 +16,15 @@ const eventsKept = 256
 type EventLog struct {
 	mu      sync.Mutex
 	streams map[*eventQueue]struct{}
-	unheard []Event // the newest eventsKept
+	unheard []Event       // the newest eventsKept
+	quiet   chan struct{} // closed when a stream has sent all it had; nil: nobody waits for it
 }
 
 // eventQueue holds what one stream has not yet sent; only the newest eventsKept.
 type eventQueue struct {
-	events []Event
-	wake   chan struct{} // holds one
+	events  []Event
+	sending bool          // one that is not among them any more
+	wake    chan struct{} // holds one
 }
 
 // Emit sends an event. It never blocks: when nobody reads, the oldest are
@@ -69,6 +71,45 @@ func (e *EventLog) Events(ctx context.Context, send func(Event) error) error {
 	}
 }
 
+// Settle waits until every stream has sent what was emitted before, or ctx ends. Without a
+// stream there is nothing to wait for.
+func (e *EventLog) Settle(ctx context.Context) {
+	for {
+		quiet := e.busy()
+		if quiet == nil {
+			return
+		}
+		select {
+		case <-quiet:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// busy returns what is closed when it is worth looking again, nil where all is sent.
+func (e *EventLog) busy() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for q := range e.streams {
+		if q.sending || len(q.events) > 0 {
+			if e.quiet == nil {
+				e.quiet = make(chan struct{})
+			}
+			return e.quiet
+		}
+	}
+	return nil
+}
+
+// tellQuiet has those who wait look again. The caller holds mu.
+func (e *EventLog) tellQuiet() {
+	if e.quiet != nil {
+		close(e.quiet)
+		e.quiet = nil
+	}
+}
+
 func (e *EventLog) open() *eventQueue {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -86,6 +127,7 @@ func (e *EventLog) close(q *eventQueue) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.streams, q)
+	e.tellQuiet()
 	if len(e.streams) == 0 {
 		e.unheard = q.events
 	}
@@ -94,7 +136,8 @@ func (e *EventLog) close(q *eventQueue) {
 func (e *EventLog) next(q *eventQueue) (Event, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(q.events) == 0 {
+	if q.sending = len(q.events) > 0; !q.sending {
+		e.tellQuiet()
 		return Event{}, false
 	}
 	ev := q.events[0]

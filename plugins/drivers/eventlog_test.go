@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"doze/plugins/drivers"
 )
@@ -102,4 +103,66 @@ func TestRecoverable_ofNil_isNil(t *testing.T) {
 	if drivers.Recoverable(nil) != nil {
 		t.Error("it is an error")
 	}
+}
+
+func TestEventLog_settle_waitsUntilAllIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log drivers.EventLog
+		log.Settle(t.Context()) // nobody streams: nothing to wait for
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		sent, goOn := 0, make(chan struct{})
+		go func() {
+			_ = log.Events(ctx, func(drivers.Event) error {
+				<-goOn
+				sent++
+				return nil
+			})
+		}()
+		synctest.Wait()
+		log.Settle(t.Context()) // nothing was emitted
+		log.Emit(drivers.Event{Message: "a"})
+		log.Emit(drivers.Event{Message: "b"})
+		settled := false
+		go func() { log.Settle(t.Context()); settled = true }()
+		synctest.Wait()
+		goOn <- struct{}{}
+		synctest.Wait()
+		if settled {
+			t.Fatal("settled with an event to send")
+		}
+		goOn <- struct{}{}
+		synctest.Wait()
+		if !settled || sent != 2 {
+			t.Fatalf("%d events sent, settled: %v", sent, settled)
+		}
+	})
+}
+
+func TestEventLog_settle_goesOnWhenNobodyTakesAnything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log drivers.EventLog
+		ctx, leave := context.WithCancel(t.Context())
+		go func() {
+			_ = log.Events(ctx, func(drivers.Event) error { <-ctx.Done(); return ctx.Err() })
+		}()
+		synctest.Wait()
+		log.Emit(drivers.Event{Message: "a"})
+		synctest.Wait()
+		patient, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		log.Settle(patient)
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("it waited for %s", took)
+		}
+		settled := false
+		go func() { log.Settle(t.Context()); settled = true }()
+		synctest.Wait()
+		leave() // the stream breaks, and what it has not sent waits for the next
+		synctest.Wait()
+		if !settled {
+			t.Error("it waits for a stream that is gone")
+		}
+	})
 }
