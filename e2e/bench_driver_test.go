@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"doze/internal/realnomad"
 )
 
 // BenchmarkDriver prints one table of what the task driver promises, beside what it is
@@ -115,7 +118,7 @@ func buildBenchapp(tb testing.TB) string {
 // cluster with it.
 func startBenched(tb testing.TB) *driven {
 	tb.Helper()
-	if _, err := exec.LookPath("nomad"); err != nil {
+	if _, err := realnomad.Program(); errors.Is(err, realnomad.ErrNotFound) {
 		return startEmbeddedDriven(tb).driven
 	}
 	return startDriven(tb)

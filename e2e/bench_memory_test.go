@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -186,10 +185,7 @@ func running(t testing.TB, is func(argv []string) bool) []int {
 
 func parentOf(t testing.TB, pid int) int {
 	t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	fail(t, err)
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	parent, err := strconv.Atoi(fields[1])
+	parent, err := ppid(pid)
 	fail(t, err)
 	return parent
 }

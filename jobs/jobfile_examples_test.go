@@ -1,6 +1,7 @@
 package jobs_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"doze/internal/realnomad"
 	"doze/jobs"
 )
 
@@ -65,8 +67,12 @@ func TestCheckFiles_hostInTwoFiles_isTold(t *testing.T) {
 
 // Where a nomad program is at hand, it reads the examples the way this package does.
 func TestCheckFile_examples_areReadAsNomadReadsThem(t *testing.T) {
-	if _, err := exec.LookPath("nomad"); err != nil {
+	program, err := realnomad.Program()
+	if errors.Is(err, realnomad.ErrNotFound) {
 		t.Skip("LOUD: no nomad program on PATH, so its reading cannot be compared")
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	paths := []string{"testdata/check/whole.nomad.hcl"}
 	for _, file := range exampleFiles(t) {
@@ -78,7 +84,7 @@ func TestCheckFile_examples_areReadAsNomadReadsThem(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			read, err := exec.CommandContext(t.Context(), "nomad", "job", "run", "-output",
+			read, err := exec.CommandContext(t.Context(), program, "job", "run", "-output",
 				path).Output()
 			if err != nil {
 				t.Fatal(err)

@@ -63,7 +63,7 @@ type Agent struct {
 
 // Start starts an agent and waits until its node is ready.
 func Start(cfg Config) (*Agent, error) {
-	path, err := program()
+	path, err := Program()
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +90,9 @@ func Start(cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// program is the path of Nomad's program.
-func program() (string, error) {
+// Program is the path of Nomad's program: the one that REALNOMAD_BIN names, or the one on PATH;
+// ErrNotFound where there is neither.
+func Program() (string, error) {
 	if asked := os.Getenv(programVar); asked != "" {
 		path, err := exec.LookPath(asked)
 		if err != nil {
