@@ -26,7 +26,8 @@ func (d *Driver) Stats(ctx context.Context, id string, every time.Duration,
 	for {
 		used, err := t.dog.Stats(ctx)
 		switch {
-		case ctx.Err() != nil || errors.Is(err, shepherd.ErrGone):
+		case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded), // which ctx may not know yet
+			errors.Is(err, shepherd.ErrGone):
 			return nil
 		case err != nil:
 			return fmt.Errorf("cannot read the usage of task %q: %w", id, err)

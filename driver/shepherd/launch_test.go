@@ -133,10 +133,10 @@ func TestLaunch_kernelWithoutClone3_movesIntoTheCgroups(t *testing.T) {
 		}
 	}
 	awaitState(t, c, idle.Ready)
-	sleep(t, c, idle.Freeze)
-	mustGet(t, c, "/")
-	sleep(t, c, idle.Park)
-	mustGet(t, c, "/")
+	for _, depth := range []idle.Depth{idle.Freeze, idle.Park} {
+		sleepUnused(t, c, depth)
+		mustGet(t, c, "/")
+	}
 }
 
 // refuse has a system call fail in this process, and in all that it starts.

@@ -61,6 +61,12 @@ func tellTalker(t testing.TB, c *shepherd.Client, said string) {
 	if err := c.Signal(t.Context(), "SIGUSR1"); err != nil {
 		t.Fatal(err)
 	}
+	awaitSaid(t, said)
+}
+
+// awaitSaid waits for the file by which an application tells that it has got there.
+func awaitSaid(t testing.TB, said string) {
+	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		if _, err := os.Stat(said); err == nil {
 			return
@@ -112,10 +118,11 @@ func smallDisk(t *testing.T, s shepherd.Spec) (free func()) {
 }
 
 func TestClient_fullDisk_losesOutputAndSaysHowMuch(t *testing.T) {
-	s := script(t, talker("seq 5 100000"))
+	s, said := flood(t)
 	free := smallDisk(t, s)
 	c := launch(t, s)
 	logEvent(t, c, "cannot write the log stdout: no space left on device")
+	awaitSaid(t, said)
 	awaitQuiet(t, s)
 	free()
 	text := awaitRecovery(t, s, func() { talk(t, c, s) })
@@ -142,9 +149,10 @@ func lostBytes(t testing.TB, confession string) (lost int) {
 
 // Nothing is written any more by the time there is room again.
 func TestClient_fullDisk_isToldAtTheEndOfTheLog(t *testing.T) {
-	s := script(t, talker("seq 5 100000"))
+	s, said := flood(t)
 	free := smallDisk(t, s)
 	c := launch(t, s)
+	awaitSaid(t, said)
 	awaitQuiet(t, s)
 	free()
 	if err := c.Stop(t.Context(), 0, ""); err != nil {
@@ -157,7 +165,17 @@ func TestClient_fullDisk_isToldAtTheEndOfTheLog(t *testing.T) {
 	}
 }
 
-// awaitQuiet waits until the application has said all that it has to say at first.
+// flood is a talker that says more at first than smallDisk has room for, and then makes the
+// file said.
+func flood(t testing.TB) (s shepherd.Spec, said string) {
+	t.Helper()
+	s = script(t, talker(`seq 5 100000; : > "$OUT"`))
+	said = filepath.Join(t.TempDir(), "said")
+	s.Env, s.User = append(s.Env, "OUT="+said), itoa(os.Getuid())
+	return s, said
+}
+
+// awaitQuiet waits until the shepherd has taken what the application has said.
 func awaitQuiet(t testing.TB, s shepherd.Spec) {
 	t.Helper()
 	awaitSize := func() int64 {

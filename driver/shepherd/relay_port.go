@@ -29,6 +29,7 @@ type relayPort struct {
 	lives    lives // set before serve
 	lean     *lean // set before serve
 	group    *idle.Group
+	private  privatePort // of the application; the caller of give guards it
 
 	passing  relay.Relay
 	health   relay.Relay  // requests for shielded paths, and
@@ -95,16 +96,14 @@ func (p *relayPort) busy() bool { return p.shielded.Load() > 0 }
 
 func (p *relayPort) open() int64 { return int64(p.passing.Len()) }
 
-// give finds a free port on the loopback address.
+// give finds a free port for the next process. The last one has ended.
 func (p *relayPort) give() (portGift, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return portGift{}, fmt.Errorf("cannot find a private port: %w", err)
+	p.private.release()
+	var err error
+	if p.private, err = newPrivatePort(); err != nil {
+		return portGift{}, err
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		return portGift{}, fmt.Errorf("cannot find a private port: %w", err)
-	}
+	port := p.private.number
 	return portGift{port: port, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}, nil
 }
 

@@ -308,7 +308,7 @@ func TestClient_probe_decidesWhenConnectionsPass(t *testing.T) {
 		})
 	}
 	s := spec(t, "http")
-	s.WakeTimeout = 100 * time.Millisecond
+	s.WakeTimeout = time.Second
 	s.Probe = healthgate.ProbeConfig{Kind: "exec", Command: []string{"false"}}
 	c := launch(t, s)
 	if s := awaitState(t, c, idle.Failed); !strings.Contains(s.Err, "exit status 1") {

@@ -74,16 +74,17 @@ func TestShield_unclear_wakes(t *testing.T) {
 	s.Shield = []string{"/healthz"}
 	c := launch(t, s)
 	awaitState(t, c, idle.Ready)
-	for i, first := range []string{
+	for _, first := range []string{
 		"GET /healthz", // and no more for a while
 		"POST /healthz HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi",
 		check + check, // two at once
 		"\x16\x03\x01hello",
 	} {
-		sleep(t, c, idle.Freeze)
+		sleepUnused(t, c, idle.Freeze)
+		before := status(t, c).Wakes
 		conn := dial(t, c)
 		echo(t, conn, first)
-		if s := status(t, c); s.Wakes != uint64(i+1) {
+		if s := status(t, c); s.Wakes != before+1 {
 			t.Fatalf("%q: %+v", first, s)
 		}
 		_ = conn.Close()

@@ -26,7 +26,7 @@ type soak struct {
 	t      *testing.T
 	client *shepherd.Client
 	addr   string
-	until  time.Time
+	over   atomic.Bool
 	asked  atomic.Int64
 
 	relayed bool
@@ -44,13 +44,8 @@ func TestSoak_usedAtRandom_losesNothing(t *testing.T) {
 			s.FreezeAfter, s.ParkAfter = 4*time.Millisecond, 12*time.Millisecond
 			c := launch(t, s)
 			w := &soak{t: t, client: c, addr: status(t, c).Listen, relayed: name == "relay"}
-			w.until = time.Now().Add(*soakFor)
 			w.run()
-			if s := status(t, c); s.Wakes < 3 || w.asked.Load() < 20 {
-				t.Errorf("%d requests, %d wakes: nothing was tried", w.asked.Load(), s.Wakes)
-			} else {
-				t.Logf("%d requests, %d wakes", w.asked.Load(), s.Wakes)
-			}
+			t.Logf("%d requests, %d wakes", w.asked.Load(), status(t, c).Wakes)
 		})
 	}
 }
@@ -64,15 +59,18 @@ func (w *soak) run() {
 		all.Go(func() { w.stay(rand.New(rand.NewPCG(uint64(i), 2))) })
 	}
 	all.Go(func() { w.command(rand.New(rand.NewPCG(0, 3))) })
+	w.t.Cleanup(func() { w.over.Store(true) })
+	pauseFor(w.t, *soakFor)
+	await(w.t, w.client, "used and woken", func(s shepherd.Status) bool {
+		return w.t.Failed() || s.Wakes >= 3 && w.asked.Load() >= 20
+	})
+	w.over.Store(true)
 	all.Wait()
 }
 
-// over reports whether it is time to end.
-func (w *soak) over() bool { return w.t.Failed() || time.Now().After(w.until) }
-
 // visit asks over connections of their own, with pauses in which the task may sleep.
 func (w *soak) visit(r *rand.Rand) {
-	for !w.over() {
+	for !w.over.Load() {
 		pauseFor(w.t, time.Duration(r.Int64N(int64(60*time.Millisecond))))
 		began := time.Now()
 		if _, err := getFrom(w.addr, "/"); err != nil {
@@ -88,7 +86,7 @@ func (w *soak) visit(r *rand.Rand) {
 // stay asks several times over one connection. While it is open the task may be frozen by
 // command, but nothing parks it.
 func (w *soak) stay(r *rand.Rand) {
-	for !w.over() {
+	for !w.over.Load() {
 		pauseFor(w.t, time.Duration(r.Int64N(int64(200*time.Millisecond))))
 		client := &http.Client{Timeout: patience, Transport: &http.Transport{}}
 		for range 4 {
@@ -127,7 +125,7 @@ func (w *soak) echo(client *http.Client, n int) error {
 
 // command gives orders that lose nothing: what it may not do, a task says.
 func (w *soak) command(r *rand.Rand) {
-	for !w.over() {
+	for !w.over.Load() {
 		pauseFor(w.t, time.Duration(r.Int64N(int64(20*time.Millisecond))))
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		began := time.Now()

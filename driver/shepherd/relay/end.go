@@ -33,6 +33,15 @@ func (e *end) sends() bool { return e.holds() && !e.waits() }
 // waits reports whether e is a client whose application is being woken.
 func (e *end) waits() bool { return e.pair.waking && e == &e.pair.client }
 
+// hungUp reports whether the end has arrived, and nothing before it.
+func (e *end) hungUp() bool {
+	n, err := again(func() (int, error) {
+		n, _, err := unix.Recvfrom(e.fd, make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		return n, err
+	})
+	return n == 0 && err == nil
+}
+
 // drop gives up what is held.
 func (e *end) drop() {
 	if e.chunk != nil {

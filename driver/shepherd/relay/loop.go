@@ -59,11 +59,16 @@ func (l *loop) add(p *Pair) (err error) {
 }
 
 // rest has the application woken for what comes, and for what its clients have sent already
-// and it has not taken.
+// and it has not taken. Those who hung up before are no reason to.
 func (l *loop) rest() {
+	begins := !l.resting
 	l.resting = true
 	for _, e := range l.ends {
-		if e == &e.pair.client {
+		switch {
+		case e != &e.pair.client:
+		case begins && e.reads() && e.hungUp():
+			l.pump(e)
+		default:
 			l.attend(e.pair)
 		}
 	}

@@ -233,6 +233,27 @@ func TestRelay_restingInAnUpload_wakesAtOnce(t *testing.T) {
 	over.Wait()
 }
 
+func TestRelay_clientHungUpBefore_isNotWokenFor(t *testing.T) {
+	for range 50 {
+		var r relay.Relay
+		client, app, over := join(t, &r, &relay.Pair{Woken: func() error {
+			t.Error("woken for one who has gone")
+			r.Resume()
+			return nil
+		}})
+		exchange(t, client, app, []byte("hello"))
+		if err := client.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		r.Rest()
+		if rest, err := io.ReadAll(app); err != nil || len(rest) > 0 {
+			t.Errorf("%q %v", rest, err)
+		}
+		_, _ = client.Close(), app.Close()
+		over.Wait()
+	}
+}
+
 func TestRelay_joinedWhileResting_wakesAtOnce(t *testing.T) {
 	var r relay.Relay
 	r.Rest()
