@@ -54,6 +54,9 @@ func (d *driven) job(j drivenJob) *nomad.Job {
 		network = &nomad.NetworkResource{ReservedPorts: []nomad.Port{{Label: "http", Value: j.port}}}
 	}
 	group.Networks = []*nomad.NetworkResource{network}
+	// The least that Nomad takes for the logs: by default it would be 300, and two dozen tasks
+	// would not fit on a small machine.
+	group.EphemeralDisk = &nomad.EphemeralDisk{SizeMB: new(110)}
 	group.RestartPolicy = &nomad.RestartPolicy{Attempts: new(0), Mode: new("fail")}
 	group.ReschedulePolicy = &nomad.ReschedulePolicy{Attempts: new(0), Unlimited: new(false)}
 	task := nomad.NewTask("app", orElse(j.driver, "doze"))

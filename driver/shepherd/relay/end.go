@@ -56,7 +56,7 @@ func (e *end) drop() {
 
 // write sends what there is room for, which may be nothing.
 func (e *end) write(b []byte) (n int, err error) {
-	n, err = again(func() (int, error) { return unix.Write(e.fd, b) })
+	n, err = send(e.fd, b)
 	return max(n, 0), err
 }
 
