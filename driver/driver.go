@@ -149,7 +149,7 @@ func (d *Driver) Capabilities() drivers.Capabilities {
 		Networks:   []drivers.NetworkMode{drivers.NetworkHost, drivers.NetworkGroup},
 		NoMounts:   true,
 		// With it Nomad starts no log collector for tasks started from now on.
-		NoLogCollection: d.config().Logs != LogConfig{},
+		NoLogCollection: d.config().Logs.on(),
 	}
 }
 

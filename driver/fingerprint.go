@@ -65,7 +65,7 @@ func (d *Driver) attributes(m machine) map[string]drivers.Attribute {
 		"driver.doze.freezer":      drivers.Text(orNone(m.cgroups.Freezer())),
 		"driver.doze.memory_limit": drivers.Flag(m.cgroups.Has("memory")),
 		"driver.doze.pressure":     drivers.Flag(m.psi),
-		"driver.doze.logs":         drivers.Flag(d.config().Logs != LogConfig{}),
+		"driver.doze.logs":         drivers.Flag(d.config().Logs.on()),
 	}
 }
 

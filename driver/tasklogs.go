@@ -16,6 +16,9 @@ type LogConfig struct {
 	MaxFileSize int // MB, as Nomad counts them: 1024 * 1024 bytes
 }
 
+// on reports whether there is a block.
+func (c LogConfig) on() bool { return c != LogConfig{} }
+
 // What Nomad's own logs block means where it says nothing.
 const (
 	defaultMaxFiles    = 10
@@ -58,16 +61,16 @@ func (r *rawLogs) read(ps *Problems) LogConfig {
 func logFiles(task drivers.TaskConfig, own, agents LogConfig, ps *Problems) shepherd.LogFiles {
 	wanted := wantsLog(task.StdoutPath) || wantsLog(task.StderrPath)
 	c := own
-	switch none := (LogConfig{}); {
-	case own == none && wanted:
+	if !own.on() && wanted {
 		c = agents
-	case wanted && agents == none:
+	}
+	if !c.on() {
+		return shepherd.LogFiles{}
+	}
+	if wanted && !agents.on() {
 		ps.add("logs", "write logs { disabled = true } in the task, beside "+
 			"config, or logs {} in the config of the agent's plugin block",
 			"Nomad collects this task's logs already")
-	}
-	if c == (LogConfig{}) {
-		return shepherd.LogFiles{}
 	}
 	return shepherd.LogFiles{
 		Dir: filepath.Join(task.SharedDir(), "logs"), Name: task.Name,

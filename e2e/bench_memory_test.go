@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// herd is how many tasks of a kind there are at once when memory is measured, open how many
+// herd is how many tasks of a kind there are at once when memory is measured, openConns how many
 // connections a much used one has, and leanAfter when a shepherd to whom nothing happens has
 // given back what it can.
 const (
 	herd      = 10
-	open      = 1000
+	openConns = 1000
 	leanAfter = 3 * time.Second
 )
 
@@ -86,7 +86,7 @@ func (b *bench) dozeMemory(naps []*nap) []row {
 			samples: pss(b, shepherds), goal: "p50 ≤ 8 MiB",
 			met: func(s *samples) bool { return s.p50() <= 8 }})
 	}
-	rows = append(rows, row{what: fmt.Sprintf("doze, awake with %d open connections: shepherd", open),
+	rows = append(rows, row{what: fmt.Sprintf("doze, awake with %d open connections: shepherd", openConns),
 		samples: b.crowdedMemory(naps[0], shepherds[0])})
 	if b.d.real {
 		rows = append(rows, row{what: "doze, where Nomad collects the logs: logmon besides",
@@ -98,7 +98,7 @@ func (b *bench) dozeMemory(naps []*nap) []row {
 
 // crowdedMemory is what a shepherd takes whose task has many quiet connections.
 func (b *bench) crowdedMemory(n *nap, shepherd []int) *samples {
-	for range open {
+	for range openConns {
 		var c client
 		fail(b, c.dial(n.addr))
 		defer c.conn.Close()

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
-	"doze/api/wire"
 	"doze/driver"
 	"doze/driver/shepherd"
 	"doze/idle"
@@ -43,25 +43,27 @@ func prepareTasks(s *settings) action {
 		if len(args) != 0 && len(args) != 2 {
 			return usagef("give no arguments, or an order and a TASK; `doze tasks -help` tells")
 		}
+		if *wait <= 0 {
+			return usagef("wait %s: must be positive", *wait)
+		}
 		tasks, err := nodeTasks(ctx, *dir)
 		switch {
-		case err != nil:
+		case err != nil && len(tasks) == 0:
 			return err
 		case len(args) == 2:
 			ctx, cancel := context.WithTimeout(ctx, *wait)
 			defer cancel()
 			return order(ctx, tasks, args[0], args[1])
 		case *asJSON:
-			return json.NewEncoder(term.stdout).Encode(statuses(tasks))
+			return errors.Join(err, printJSON(term.stdout, statuses(tasks)))
 		}
-		return listTasks(term, tasks, time.Now())
+		return errors.Join(err, listTasks(ctx, term, tasks))
 	}
 }
 
 // nodeTask is a task of this node, as its shepherd tells.
 type nodeTask struct {
 	shepherd.Status
-	memory   uint64 // bytes; 0: not known
 	shepherd *shepherd.Client
 }
 
@@ -71,8 +73,8 @@ func (t nodeTask) name() string {
 	return strings.Join(parts[:min(2, len(parts))], "/")
 }
 
-// nodeTasks asks all shepherds below dir. Those that have gone are left out: the driver
-// tells Nomad of them.
+// nodeTasks asks all shepherds below dir, side by side. Those that have gone are left out: the
+// driver tells Nomad of them. Those that do not answer are the error, beside all that do.
 func nodeTasks(ctx context.Context, dir string) ([]nodeTask, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -84,33 +86,35 @@ func nodeTasks(ctx context.Context, dir string) ([]nodeTask, error) {
 	case err != nil:
 		return nil, fmt.Errorf("cannot read the state directory: %w", err)
 	}
+	asked, errs := make([]*nodeTask, len(entries)), make([]error, len(entries))
+	var asking sync.WaitGroup
+	for i, entry := range entries {
+		asking.Go(func() { asked[i], errs[i] = askShepherd(ctx, filepath.Join(dir, entry.Name())) })
+	}
+	asking.Wait()
 	var tasks []nodeTask
-	for _, entry := range entries {
-		t, err := askShepherd(ctx, filepath.Join(dir, entry.Name()))
-		if errors.Is(err, shepherd.ErrGone) {
-			continue
+	for _, t := range asked {
+		if t != nil {
+			tasks = append(tasks, *t)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot ask the shepherd in %s: %w", entry.Name(), err)
-		}
-		tasks = append(tasks, t)
 	}
 	slices.SortFunc(tasks, func(a, b nodeTask) int { return strings.Compare(a.name(), b.name()) })
-	return tasks, nil
+	return tasks, errors.Join(errs...)
 }
 
-func askShepherd(ctx context.Context, dir string) (nodeTask, error) {
+// askShepherd returns nil for one that has gone.
+func askShepherd(ctx context.Context, dir string) (*nodeTask, error) {
 	ctx, cancel := context.WithTimeout(ctx, tasksWithin)
 	defer cancel()
-	t := nodeTask{shepherd: shepherd.At(dir)}
-	var err error
-	if t.Status, err = t.shepherd.Status(ctx); err != nil {
-		return nodeTask{}, err
+	c := shepherd.At(dir)
+	status, err := c.Status(ctx)
+	switch {
+	case errors.Is(err, shepherd.ErrGone):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot ask the shepherd in %s: %w", dir, err)
 	}
-	if stats, err := t.shepherd.Stats(ctx); err == nil { // one that has ended has none
-		t.memory = stats.Memory.Usage
-	}
-	return t, nil
+	return &nodeTask{Status: status, shepherd: c}, nil
 }
 
 func statuses(tasks []nodeTask) []shepherd.Status {
@@ -121,7 +125,7 @@ func statuses(tasks []nodeTask) []shepherd.Status {
 	return all
 }
 
-func listTasks(term terminal, tasks []nodeTask, now time.Time) error {
+func listTasks(ctx context.Context, term terminal, tasks []nodeTask) error {
 	if len(tasks) == 0 {
 		say(term.stdout, "No task of the doze driver is on this node.\n")
 		return nil
@@ -129,8 +133,8 @@ func listTasks(term terminal, tasks []nodeTask, now time.Time) error {
 	table := tabwriter.NewWriter(term.stdout, 0, 0, 2, ' ', 0)
 	say(table, "TASK\tSTATE\tFOR\tIN FLIGHT\tWAKES\tMEMORY\tLISTENS AT\n")
 	for _, t := range tasks {
-		say(table, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", t.name(), t.doing(), since(now, wire.Time{Time: t.Since}),
-			t.InFlight, t.Wakes, mebibytes(t.memory), dash(t.Listen))
+		say(table, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", t.name(), t.doing(), short(time.Since(t.Since)),
+			t.InFlight, t.Wakes, t.memory(ctx), cmp.Or(t.Listen, "-"))
 	}
 	return table.Flush()
 }
@@ -148,18 +152,15 @@ func (t nodeTask) doing() string {
 	return t.State.String()
 }
 
-func mebibytes(n uint64) string {
-	if n == 0 {
+// memory is what the task's processes take; "-" where that is not known.
+func (t nodeTask) memory(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, tasksWithin)
+	defer cancel()
+	stats, err := t.shepherd.Stats(ctx)
+	if err != nil || stats.Memory.Usage == 0 { // one that has ended has none
 		return "-"
 	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-}
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
+	return fmt.Sprintf("%.1f MiB", float64(stats.Memory.Usage)/(1<<20))
 }
 
 // order has one task do what is asked of it.

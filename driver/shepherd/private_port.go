@@ -16,7 +16,7 @@ import (
 // ip_local_port_range), and shepherds claim theirs among themselves.
 type privatePort struct {
 	number int
-	claim  int // a descriptor that holds the claim; -1: there is none
+	claim  *os.File // held as long as the port is; nil: there is none
 }
 
 const (
@@ -44,7 +44,7 @@ func newPrivatePort() (privatePort, error) {
 	if err != nil {
 		return privatePort{}, fmt.Errorf("cannot find a private port: %w", err)
 	}
-	return privatePort{number: number, claim: -1}, nil
+	return privatePort{number: number}, nil
 }
 
 // lastGivenOut is the highest port that the kernel gives out; where it does not tell, all may
@@ -73,15 +73,13 @@ func (p *privatePort) claimed() bool {
 		_ = unix.Close(fd) // ours alone
 		return false
 	}
-	p.claim = fd
+	p.claim = os.NewFile(uintptr(fd), name)
 	return true
 }
 
-// release gives the claim up. The zero value has none.
+// release gives the claim up, where there is one.
 func (p *privatePort) release() {
-	if p.number != 0 && p.claim >= 0 {
-		_ = unix.Close(p.claim) // ours alone
-	}
+	_ = p.claim.Close() // fails for nil alone
 	*p = privatePort{}
 }
 

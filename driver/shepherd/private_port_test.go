@@ -19,7 +19,7 @@ func TestClient_privatePort_isNobodyElses(t *testing.T) {
 	if err == nil {
 		_, err = fmt.Sscan(string(text), &first, &last)
 	}
-	if err != nil || last > 64000 {
+	if err != nil || last > 1<<16-1-1000 { // it is left to the kernel then
 		t.Skip("NEEDS PORTS ABOVE ip_local_port_range: ", last, err)
 	}
 	s := spec(t, "http")

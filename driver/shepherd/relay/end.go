@@ -35,10 +35,7 @@ func (e *end) waits() bool { return e.pair.waking && e == &e.pair.client }
 
 // hungUp reports whether the end has arrived, and nothing before it.
 func (e *end) hungUp() bool {
-	n, err := again(func() (int, error) {
-		n, _, err := unix.Recvfrom(e.fd, make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		return n, err
-	})
+	n, err := receive(e.fd, make([]byte, 1), unix.MSG_PEEK)
 	return n == 0 && err == nil
 }
 

@@ -17,7 +17,7 @@ func (l *loop) pass(e *end) error {
 	if e.bulk {
 		return l.splice(e)
 	}
-	n, err := receive(e.fd, l.chunk[:])
+	n, err := receive(e.fd, l.chunk[:], 0)
 	switch {
 	case err != nil || n < 0:
 		return err

@@ -3,6 +3,7 @@ package relay
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,6 +12,8 @@ import (
 // epoll(7) and lives while there are pairs. A goroutine for each direction, as Go would have
 // it, costs a change of goroutines, and often of threads, for every message.
 type loop struct {
+	pairs atomic.Int32 // until they are told to be over
+
 	mu      sync.Mutex // held for one event at most; nothing waits under it
 	resting bool       // a client's next byte calls Woken
 	closed  bool
@@ -41,6 +44,7 @@ func (l *loop) add(p *Pair) (err error) {
 		if err = l.run(); err != nil {
 			return
 		}
+		l.pairs.Add(1)
 		for _, e := range []*end{&p.client, &p.app} {
 			for l.last++; l.last == alarmID || l.ends[l.last] != nil; l.last++ {
 			}
@@ -73,7 +77,7 @@ func (l *loop) do(f func()) {
 	l.over = nil
 	l.mu.Unlock()
 	for _, p := range over {
-		p.leave()
+		l.pairs.Add(-1)
 		if p.Over != nil {
 			p.Over()
 		}

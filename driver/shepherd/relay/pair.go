@@ -23,7 +23,6 @@ type Pair struct {
 	Over func()
 
 	loop           *loop // whose lock guards the rest
-	leave          func()
 	client, app    end
 	waking, closed bool
 }
@@ -41,12 +40,10 @@ func (r *Relay) Join(p *Pair) error {
 	if err == nil {
 		p.client = end{pair: p, fd: client, peer: &p.app}
 		p.app = end{pair: p, fd: app, peer: &p.client}
-		n := r.enter()
-		p.loop, p.leave = &r.loops[n], func() { r.leave(n) }
+		p.loop = r.least()
 		if err = p.loop.add(p); err == nil {
 			return nil
 		}
-		p.leave()
 	}
 	for _, fd := range []int{client, app} {
 		if fd >= 0 {

@@ -4,10 +4,7 @@
 // It never looks into a stream that it passes on, and never decides whether to wake.
 package relay
 
-import (
-	"runtime"
-	"sync"
-)
+import "runtime"
 
 const (
 	// maxLoops bounds how many CPUs a relay uses.
@@ -22,11 +19,7 @@ func Loops(pairs int) int { return min(1+pairs/crowd, maxLoops, runtime.NumCPU()
 
 // Relay passes on what is sent over the connections of its pairs. The zero value is ready for
 // use, and holds nothing while there are no pairs.
-type Relay struct {
-	mu    sync.Mutex
-	pairs [maxLoops]int // of each loop
-	loops [maxLoops]loop
-}
+type Relay struct{ loops [maxLoops]loop }
 
 // Rest has Woken called before anything more of a client's is passed on, because the
 // application sleeps. When Rest has returned nothing else goes to the application.
@@ -47,10 +40,8 @@ func (r *Relay) Resume() {
 
 // Len is how many pairs have not ended.
 func (r *Relay) Len() (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, pairs := range r.pairs {
-		n += pairs
+	for i := range r.loops {
+		n += int(r.loops[i].pairs.Load())
 	}
 	return n
 }
@@ -66,24 +57,13 @@ func (r *Relay) Close() {
 	}
 }
 
-// enter returns the number of the loop that has the least to do: it has one pair more now.
-func (r *Relay) enter() int {
-	all := r.Len()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	least := 0
-	for i := range Loops(all) {
-		if r.pairs[i] < r.pairs[least] {
-			least = i
+// least is the loop that has the least to do, of those that there are for so many pairs.
+func (r *Relay) least() *loop {
+	least := &r.loops[0]
+	for i := range Loops(r.Len()) {
+		if l := &r.loops[i]; l.pairs.Load() < least.pairs.Load() {
+			least = l
 		}
 	}
-	r.pairs[least]++
 	return least
-}
-
-// leave takes a pair from a loop.
-func (r *Relay) leave(loop int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pairs[loop]--
 }

@@ -6,24 +6,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receive and send move what can be moved at once between a connection and b, which is not
-// empty; -1 and no error: nothing can. They take microseconds and never wait, so the runtime
-// is not told of them: telling it is a tenth of what a small answer costs a relay.
-
-func receive(fd int, b []byte) (int, error) {
-	n, _, err := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd),
-		uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
-	return moved(n, err)
+// receive reads what has arrived into b, which is not empty; -1 and no error: nothing has.
+func receive(fd int, b []byte, flags int) (int, error) {
+	return move(unix.SYS_RECVFROM, fd, b, flags)
 }
 
+// send writes what there is room for of b, which is not empty; -1 and no error: for nothing.
 func send(fd int, b []byte) (int, error) {
-	n, _, err := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
-		uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
-		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-	return moved(n, err)
+	return move(unix.SYS_SENDTO, fd, b, unix.MSG_NOSIGNAL)
 }
 
-func moved(n uintptr, err unix.Errno) (int, error) {
+// move moves what can be moved at once. That takes microseconds and never waits, so the runtime
+// is not told of it: telling it is a tenth of what a small answer costs a relay.
+func move(call uintptr, fd int, b []byte, flags int) (int, error) {
+	n, _, err := unix.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))),
+		uintptr(len(b)), uintptr(flags|unix.MSG_DONTWAIT), 0, 0)
 	switch err {
 	case 0:
 		return int(n), nil
