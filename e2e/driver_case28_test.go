@@ -39,14 +39,15 @@ func (d *driven) testReadyFirst() {
 		d.t.Errorf("SIGSTOP before it is ready: %v", err)
 	}
 	d.await("its port to be open", func() error {
-		if got := d.depth("late"); got != awake {
-			d.t.Fatalf("before it is ready it is %s", got)
-		}
+		depth := d.depth("late") // before it is known whether it still boots
 		log, err := d.log("late")
-		if err == nil && !strings.Contains(log, "begins") {
-			err = errors.New("it still boots")
+		if err != nil || strings.Contains(log, "begins") {
+			return err
 		}
-		return err
+		if depth != awake {
+			d.t.Fatalf("before it is ready it is %s", depth)
+		}
+		return errors.New("it still boots")
 	})
 	d.awaitDepth("late", frozen)
 	d.awaitEvent("late", "frozen")
