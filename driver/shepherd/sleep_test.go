@@ -96,7 +96,6 @@ func TestClient_idle_goesDownStepByStep(t *testing.T) {
 	s.FreezeAfter, s.ParkAfter = 60*time.Millisecond, 150*time.Millisecond
 	c := launch(t, s)
 	wantIn(t, mustGet(t, c, "/"), "pid ")
-	await(t, c, "frozen", func(s shepherd.Status) bool { return s.Depth == idle.Freeze })
 	await(t, c, "parked", func(s shepherd.Status) bool { return s.Depth == idle.Park })
 	wantIn(t, mustGet(t, c, "/"), "pid ")
 	wantIn(t, events(t, c, shepherd.EventFrozen).Message, "idle for 60ms")
