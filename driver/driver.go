@@ -19,8 +19,8 @@ const Name = "doze"
 
 // Config is what a Driver needs.
 type Config struct {
-	// Version as `doze version` prints it; what is no version, like "dev", becomes
-	// "0.0.0-dev", since an agent would not start with it.
+	// Version as `doze version` prints it; what is no version, like the name of a commit,
+	// becomes "0.0.0-dev+<what it is>", since an agent would not start with it.
 	Version string
 	// Flock launches and finds shepherds; nil: real ones.
 	Flock Flock
@@ -67,14 +67,6 @@ func New(cfg Config) *Driver {
 		d.log = hclog.NewNullLogger()
 	}
 	return d
-}
-
-// pluginVersion is a version that an agent can parse.
-func pluginVersion(version string) string {
-	if (base.Info{Name: Name, Version: version}).Validate() == nil {
-		return version
-	}
-	return "0.0.0-dev"
 }
 
 // Info implements base.Plugin.
