@@ -13,7 +13,7 @@ variable "doze" {
 
 job "multi" {
   # Nomad does not scale a job while one of its deployments is active, and with the default
-  # update block every wake begins one, of ten seconds at least. In a job of several groups
+  # update block every wake begins one, of some twelve seconds. In a job of several groups
   # one group's wake would thus hold up the other's. max_parallel = 0 means: no deployments.
   # The price is that an update of the job replaces all of a group's allocations at once.
   update {
