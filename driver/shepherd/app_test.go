@@ -47,6 +47,7 @@ func runApp(name string, args []string) int {
 		"nonblock":  appNonblock,
 		"orphan":    appOrphan,
 		"poke":      appPoke,
+		"launch":    appLaunch,
 	}
 	app := apps[name]
 	if app == nil {

@@ -122,7 +122,8 @@ func (c *Client) awaitGone(ctx context.Context) error {
 }
 
 // Signal sends a signal ("SIGHUP", "HUP" or "1") to the application's process, thawed
-// first. A parked task has none: an error.
+// first. A parked task has none: nobody is told, which is an event (EventUnheard) and no
+// error. After its end it is ErrExited.
 func (c *Client) Signal(ctx context.Context, name string) error {
 	return c.do(ctx, callSignal, signalParams{Signal: name}, nil)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -95,7 +94,8 @@ func (t *task) openPort() error {
 		if err != nil {
 			return err
 		}
-		p.log, p.still, p.whileParked = t.log, t.sleeps, t.whileParked
+		p.log, p.still = t.log, t.sleeps
+		p.whileParked, p.whileAbandoned = t.whileParked, t.whileAbandoned
 		t.port = p
 		return nil
 	}
@@ -106,15 +106,6 @@ func (t *task) openPort() error {
 	p.log, p.lives, p.lean = t.log, t, t.lean
 	t.port = p
 	return nil
-}
-
-// missing says what the machine refused.
-func (t *task) missing() []string {
-	missing := slices.Concat(t.cgroups.Missing(), t.spawner.missing)
-	if t.cgroups.Freezer() == "" {
-		missing = append(missing, "freezer: "+cgroup.ErrNoFreezer.Error())
-	}
-	return missing
 }
 
 // begin starts the application, unless it is born parked, and puts it under the loop's

@@ -111,7 +111,11 @@ func begin(ctx context.Context, dir string, in io.ReadCloser, log *slog.Logger) 
 	if s.task, err = newTask(ctx, spec, log); err != nil {
 		return s, err
 	}
-	s.missing = append(s.missing, s.task.missing()...)
+	s.missing = append(s.missing, s.task.refused()...)
+	s.task.tellExposed(s.missing)
+	if s.task.cgroups.Freezer() == "" {
+		s.missing = append(s.missing, told("freezer", cgroup.ErrNoFreezer)...)
+	}
 	return s, s.task.begin()
 }
 

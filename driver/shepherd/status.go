@@ -89,5 +89,6 @@ const (
 	EventLeft    EventKind = "left"    // processes that outlive the application
 	EventLimit   EventKind = "limit"   // of processes and threads, reached
 	EventOOM     EventKind = "oom"     // the kernel killed for lack of memory
+	EventExposed EventKind = "exposed" // less isolated than it was meant to be
 	EventExited  EventKind = "exited"
 )
