@@ -56,6 +56,11 @@ func (j *journal) add(now time.Time, e Event) {
 		j.events = append(j.events[:0], j.events[1:]...)
 	}
 	j.events = append(j.events, e)
+	j.signal()
+}
+
+// signal has those who wait look again. The caller holds mu.
+func (j *journal) signal() {
 	close(j.changed)
 	j.changed = make(chan struct{})
 }
@@ -102,4 +107,5 @@ func (j *journal) untold(e Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.told = min(j.told, e.Seq-1)
+	j.signal()
 }

@@ -3,7 +3,9 @@ package shepherd
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -43,6 +45,27 @@ func TestJournal_logThatComesAndGoes_isToldRarely(t *testing.T) {
 	if len(j.events) != 2 {
 		t.Fatal(j.events)
 	}
+}
+
+// The plugin was killed, and the next one asks before the shepherd has seen the end of it.
+func TestJournal_undeliveredWhileTheNextReaderWaits_isToldHim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal()
+		j.add(time.Now(), Event{Kind: EventStarted})
+		e, err := j.next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Event
+		var reader sync.WaitGroup
+		reader.Go(func() { again, err = j.next(t.Context()) })
+		synctest.Wait()
+		j.untold(e)
+		reader.Wait()
+		if err != nil || again.Seq != e.Seq {
+			t.Errorf("got %+v, %v", again, err)
+		}
+	})
 }
 
 func TestJournal_undelivered_isToldAgainAndTheOldestGo(t *testing.T) {
