@@ -8,6 +8,9 @@
 #   nomad job run -var doze=$(command -v doze) asleep.nomad.hcl
 #   doze serve &
 #   curl http://asleep.localhost:8080/
+#
+# The client has to allow raw_exec, as nomad agent -dev does. Elsewhere its configuration
+# needs: plugin "raw_exec" { config { enabled = true } }.
 
 variable "doze" {
   description = "Path of the doze program, whose built-in application is run"

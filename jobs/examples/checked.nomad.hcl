@@ -4,6 +4,9 @@
 #   nomad job run -var doze=$(command -v doze) checked.nomad.hcl
 #   doze serve &
 #   curl http://checked.localhost:8080/
+#
+# The client has to allow raw_exec, as nomad agent -dev does. Elsewhere its configuration
+# needs: plugin "raw_exec" { config { enabled = true } }.
 
 variable "doze" {
   description = "Path of the doze program, whose built-in application is run"

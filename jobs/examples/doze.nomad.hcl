@@ -1,14 +1,25 @@
 # Doze itself as a Nomad job. It reaches Nomad through the task's own API socket with the
 # task's workload identity, so it needs neither an address nor a token.
 #
-#   nomad acl policy apply -namespace default -job doze doze doze.policy.hcl   # ACLs on
-#   nomad job run -var doze=$(command -v doze) doze.nomad.hcl
-#   curl http://hello.localhost:8080/
-#   doze status -address http://127.0.0.1:4660
+# Where Nomad's ACLs are on:
 #
-# Without ACLs leave the first command out. Gate and API listen on the address that Nomad
-# gives the ports: loopback under nomad agent -dev, else the node's. Whoever uses the API
-# needs a Nomad token that may itself read, or scale, the job in question.
+#   nomad acl policy apply -namespace default -job doze doze doze.policy.hcl
+#   nomad job run -var doze=$(command -v doze) doze.nomad.hcl
+#   NOMAD_TOKEN=… doze status -address http://ADDRESS:4660
+#   curl -H 'Host: hello.localhost' http://ADDRESS:8080/
+#
+# Whoever uses the API needs a Nomad token that may itself read, or scale, the job in
+# question.
+#
+# Where ACLs are off, Nomad's tokens tell nobody apart. Leave the first command out, and let
+# a token of the API's own decide: in env below, put DOZE_API_TOKEN_FILE = "/etc/doze/token"
+# in the place of DOZE_API_AUTH. On the node, as the user that runs the agent:
+#
+#   (umask 077; mkdir -p /etc/doze; openssl rand -hex 16 >/etc/doze/token)
+#   DOZE_TOKEN=$(cat /etc/doze/token) doze status -address http://ADDRESS:4660
+#
+# ADDRESS is the one that Nomad gives the ports: 127.0.0.1 under nomad agent -dev, else the
+# node's. The client has to allow raw_exec, as nomad agent -dev does.
 
 variable "doze" {
   description = "Path of the doze program on the node"

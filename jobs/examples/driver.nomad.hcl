@@ -20,6 +20,9 @@ job "driver" {
   group "web" {
     count = 1
 
+    # Whoever has found the service in the catalogue gets a second to let go of it.
+    shutdown_delay = "1s"
+
     network {
       port "http" {}
     }

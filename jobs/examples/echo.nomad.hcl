@@ -7,6 +7,9 @@
 #   head -c 100M /dev/zero | curl -T - http://echo.localhost:8080/echo | wc -c
 #
 # With idle_after = "10s" the stream outlives it by far.
+#
+# The client has to allow raw_exec, as nomad agent -dev does. Elsewhere its configuration
+# needs: plugin "raw_exec" { config { enabled = true } }.
 
 variable "doze" {
   description = "Path of the doze program, whose built-in application is run"

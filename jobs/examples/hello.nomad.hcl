@@ -6,6 +6,9 @@
 #
 # count is left out and min is 0, so the group is born asleep: nothing runs before the first
 # request. It is put to sleep again after a minute without one.
+#
+# The client has to allow raw_exec, as nomad agent -dev does. Elsewhere its configuration
+# needs: plugin "raw_exec" { config { enabled = true } }.
 
 variable "doze" {
   description = "Path of the doze program, whose built-in application is run"

@@ -4,6 +4,9 @@
 #   doze serve &
 #   curl http://multi.localhost:8080/
 #   curl http://multi.localhost:8080/api/
+#
+# The client has to allow raw_exec, as nomad agent -dev does. Elsewhere its configuration
+# needs: plugin "raw_exec" { config { enabled = true } }.
 
 variable "doze" {
   description = "Path of the doze program, whose built-in application is run"

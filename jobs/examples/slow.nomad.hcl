@@ -6,6 +6,9 @@
 #   time curl http://slow.localhost:8080/
 #
 # curl waits the two seconds. A browser is shown a waiting page after 1.5 s.
+#
+# The client has to allow raw_exec, as nomad agent -dev does. Elsewhere its configuration
+# needs: plugin "raw_exec" { config { enabled = true } }.
 
 variable "doze" {
   description = "Path of the doze program, whose built-in application is run"
