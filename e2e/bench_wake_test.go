@@ -155,14 +155,19 @@ func (n *nap) sleep(signal string, sleeps func() bool) {
 // for a request that is sent at once.
 func (b *bench) firstByte(addr string, asks bool) time.Duration {
 	b.Helper()
+	return firstByte(b, addr, asks)
+}
+
+func firstByte(t testing.TB, addr string, asks bool) time.Duration {
+	t.Helper()
 	began := time.Now()
 	conn, err := net.Dial("tcp", addr)
-	fail(b, err)
+	fail(t, err)
 	defer conn.Close()
 	if asks {
-		ask(b, conn)
+		ask(t, conn)
 	}
-	return firstByteOf(b, conn, began)
+	return firstByteOf(t, conn, began)
 }
 
 // ask sends a request that is the connection's last.

@@ -44,9 +44,12 @@ func TestDriver_onARealAgent(t *testing.T) {
 	d := startDriven(t)
 	one := func(p promise) { t.Run(p.name, func(t *testing.T) { p.test(t, d.in(t)) }) }
 	one(promise{"its port is open sooner than under raw_exec", testPortOpen})
+	one(promise{"a thaw is soon", testThaws})
+	one(promise{"its limits are raw_exec's", testLimits})
 	one(promise{"side by side", func(t *testing.T, d *driven) {
 		for _, p := range []promise{
 			{"a task's life is like any other's", testLife},
+			{"its processor time is told", testCPUUsage},
 			{"it sleeps in place and a connection wakes it", testSleep},
 			{"it may hold its socket itself", testSocket},
 			{"whatever goes wrong is a task event", testFailures},
@@ -54,6 +57,7 @@ func TestDriver_onARealAgent(t *testing.T) {
 			{"checks of a shielded path let it sleep", testChecks},
 			{"it sleeps through updates", testUpdate},
 			{"its shepherd writes its logs", testOwnLogs},
+			{"its documentation's tasks run", testDocs},
 			{"doze serve scales what sleeps in place", testServe},
 			{"doze tasks tells and orders about", testTasksVerb},
 			{"its shepherd is small", testMemory},
@@ -78,6 +82,16 @@ func startDriven(t testing.TB, extra ...string) *driven {
 // startDrivenWith is startDriven with more in the driver's own config block.
 func startDrivenWith(t testing.TB, config string, extra ...string) *driven {
 	t.Helper()
+	return startInstalled(t, func(dir string) (state, block string) {
+		state = filepath.Join(dir, "run")
+		return state, pluginBlock(state, config) + strings.Join(extra, "\n")
+	})
+}
+
+// startInstalled starts an agent of its own. Told the test's directory, configure says where
+// the driver's state directory is, and what else the agent's configuration has.
+func startInstalled(t testing.TB, configure func(dir string) (state, config string)) *driven {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "doze-e2e-driver-")
 	fail(t, err)
 	fail(t, os.Chmod(dir, 0o755))
@@ -89,10 +103,9 @@ func startDrivenWith(t testing.TB, config string, extra ...string) *driven {
 	self, err := os.Executable()
 	fail(t, err)
 	copyProgram(t, self, filepath.Join(dir, "app"))
-	state := filepath.Join(dir, "run")
+	state, config := configure(dir)
 	agent, err := realnomad.Start(realnomad.Config{PluginDir: plugins,
-		Extra: pluginBlock(state, config) + "telemetry { publish_allocation_metrics = true }\n" +
-			strings.Join(extra, "\n")})
+		Extra: "telemetry { publish_allocation_metrics = true }\n" + config})
 	if errors.Is(err, realnomad.ErrNotFound) {
 		t.Skip("SKIP: nomad is not on PATH; the driver was not tried on a real agent")
 	}

@@ -42,6 +42,7 @@ func serveDriven(listener net.Listener, started time.Time) {
 	mux.HandleFunc("/log", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Println(r.FormValue("line"))
 	})
+	mux.HandleFunc("/toil", toil)
 	mux.HandleFunc("/eat", func(w http.ResponseWriter, r *http.Request) { eat() })
 	mux.HandleFunc("/close", func(w http.ResponseWriter, r *http.Request) { listener.Close() })
 	fmt.Fprintln(os.Stderr, http.Serve(listener, mux))

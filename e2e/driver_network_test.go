@@ -21,9 +21,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apart says that this process has a network of its own.
-const apart = "E2E_APART"
-
 // cniPath is where distributions and Nomad's own instructions put CNI plugins.
 const cniPath = "/opt/cni/bin:/usr/lib/cni"
 
@@ -32,10 +29,11 @@ const cniPath = "/opt/cni/bin:/usr/lib/cni"
 // of theirs is left on the machine.
 func TestDriver_inAGroupsNetwork(t *testing.T) {
 	if os.Getenv(apart) == "" {
-		runApart(t)
+		needNetworks(t)
+		runApart(t, unix.CLONE_NEWNET)
 		return
 	}
-	fail(t, errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), loopbackUp()))
+	fail(t, errors.Join(keepMounts(), loopbackUp()))
 	conf := t.TempDir()
 	fail(t, os.WriteFile(filepath.Join(conf, "own.conflist"), []byte(ownNetwork), 0o600))
 	d := startDriven(t, fmt.Sprintf("client { cni_path = %q  cni_config_dir = %q }", cniPath, conf))
@@ -76,8 +74,9 @@ const ownNetwork = `{"cniVersion": "0.4.0", "name": "own", "plugins": [{"type": 
 		{"type": "host-local", "subnet": "10.213.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]}},
 	{"type": "portmap", "capabilities": {"portMappings": true}, "snat": true}]}`
 
-// runApart runs this test again as a process with a network and mounts of its own.
-func runApart(t *testing.T) {
+// needNetworks skips the test where groups can have no network of their own.
+func needNetworks(t *testing.T) {
+	t.Helper()
 	for _, need := range []string{"bridge", "host-local", "loopback", "portmap", "firewall"} {
 		if !slices.ContainsFunc(filepath.SplitList(cniPath), func(dir string) bool {
 			_, err := os.Stat(filepath.Join(dir, need))
@@ -89,17 +88,6 @@ func runApart(t *testing.T) {
 	}
 	if _, err := exec.LookPath("iptables"); err != nil {
 		t.Skip("SKIP: no iptables; tasks in a group's network were not tried on a real agent")
-	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), apart+"=1", "DOZE_BIN="+binary)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS}
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	switch {
-	case err != nil:
-		t.Error("in a network of its own: ", err)
-	case bytes.Contains(out, []byte("--- SKIP")):
-		t.Skip("SKIP: as said above")
 	}
 }
 

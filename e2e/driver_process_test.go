@@ -94,15 +94,24 @@ func ppid(pid int) (int, error) {
 	return strconv.Atoi(fields[1])
 }
 
-// shepherdsIn are the shepherds whose sockets lie in a state directory.
+// shepherdsIn are the shepherds whose sockets lie in a state directory, not in one that others
+// have of the same name.
 func shepherdsIn(t testing.TB, state string) []int {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	fail(t, err)
+	ours, err := os.Stat(state)
+	if err != nil {
+		return nil // nor can there be any
+	}
 	var pids []int
 	for _, path := range paths {
 		line, err := os.ReadFile(path)
-		if err == nil && bytes.Contains(line, []byte("\x00shepherd\x00"+state+"/")) {
+		if err != nil || !bytes.Contains(line, []byte("\x00shepherd\x00"+state+"/")) {
+			continue // gone, or another
+		}
+		theirs, err := os.Stat(filepath.Join(filepath.Dir(path), "root", state))
+		if err == nil && os.SameFile(ours, theirs) {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			fail(t, err)
 			pids = append(pids, pid)
