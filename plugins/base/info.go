@@ -18,7 +18,7 @@ type Info struct {
 }
 
 var (
-	namePattern    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+	namePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 	// What agents parse (hashicorp/go-version), their numbers having to fit 64 bits.
 	versionPattern = regexp.MustCompile(`^v?[0-9]{1,18}(\.[0-9]{1,18})*` +
 		`(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)

@@ -36,6 +36,7 @@ func Contract(t *testing.T, s Subject) {
 		{"fingerprint_namesItsAttributes_afterTheDriver", fingerprintNames},
 		{"wait_manyTimesDuringAndAfter_allGetTheResult", manyWaits},
 		{"wait_callerLeaves_taskGoesOn", waiterLeaves},
+		{"stop_returned_taskHasExited", stopWaits},
 		{"stop_twiceAndUnknown_isNoError", stopTwice},
 		{"destroy_runningTask_needsForce", destroyRunning},
 		{"state_everyCallInEachOne_answersAsDocumented", everyCallInEveryState},
@@ -142,26 +143,6 @@ func waiterLeaves(t *testing.T, s Subject) {
 		t.Fatalf("Wait returned %+v, %v", r, err)
 	}
 	stillRuns(t, a, task)
-}
-
-func stopTwice(t *testing.T, s Subject) {
-	a, task := s.boot(t, s.Long)
-	ctx := patient(t)
-	var stops sync.WaitGroup
-	for range 3 {
-		stops.Go(func() {
-			how := drivers.StopRequest{Timeout: time.Second}
-			if err := a.Stop(ctx, task.ID, how); err != nil {
-				t.Errorf("Stop returned %v", err)
-			}
-		})
-	}
-	stops.Wait()
-	if _, err := a.Wait(ctx, task.ID); err != nil {
-		t.Errorf("after Stop, Wait returned %v", err)
-	}
-	a.must("stop an ended task", a.Stop(ctx, task.ID, drivers.StopRequest{}))
-	a.must("stop an unknown task", a.Stop(ctx, "no/such/task", drivers.StopRequest{}))
 }
 
 func destroyRunning(t *testing.T, s Subject) {
