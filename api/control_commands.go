@@ -39,8 +39,8 @@ func (c *control) wakeAndWait(w http.ResponseWriter, r *call, wait time.Duration
 	ctx, cancel := context.WithDeadline(r.Context(), deadline)
 	defer cancel()
 	r.group.Acquire()
-	defer r.group.Release()
 	err := c.wakeUntilReady(ctx, r)
+	r.group.Release() // before the group is looked at: nobody else counts the waiting for a request
 	waited := wire.Duration(time.Since(started))
 	if err == nil {
 		return writeJSON(w, http.StatusOK, wire.Outcome{Group: c.view(r.group),

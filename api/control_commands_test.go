@@ -37,8 +37,9 @@ func TestWake_withWait_answersWhenReadyWithThePhases(t *testing.T) {
 	inControlWorld(t, nil, func(t *testing.T, w *controlWorld) {
 		w.add(webID, quickPolicy)
 		out := into[wire.Outcome](t, w.do("POST", webID.WakePath()+"?wait=30s", ""), 200)
-		if out.Group.State != wire.Ready || out.Group.InFlight != 1 {
-			t.Errorf("group %+v", out.Group)
+		if out.Group.State != wire.Ready || out.Group.InFlight != 0 || out.Group.SleepsAt.IsZero() ||
+			!strings.HasPrefix(out.Group.Why, "awake: last used 0s ago; sleeps at ") {
+			t.Errorf("group %+v", out.Group) // the command is no request
 		}
 		// 10 ms until it is placed, 100 ms until it boots, one probe interval at the most.
 		if ms := time.Duration(out.Waited).Milliseconds(); ms < 110 || ms > 140 {

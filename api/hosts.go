@@ -34,7 +34,8 @@ func (h hosts) check(r *http.Request) *wire.Problem {
 		return nil
 	}
 	return problem(unknownHost, fmt.Sprintf("the request names the host %q", r.Host),
-		"ask by IP address or as localhost, or add the name to the API's allowed hosts")
+		"ask by IP address or as localhost, or give the name to doze serve, in -api-hosts or "+
+			"DOZE_API_HOSTS")
 }
 
 // hostOnly strips port, brackets and trailing dot, and lowers the case.

@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -166,4 +167,40 @@ func TestGate_lateTargetOfFailedWake_isUsed(t *testing.T) {
 		w.wantStatus(w.get("/"), 200)
 		w.wantWakes(1)
 	})
+}
+
+// docs/metrics.md has each metric, with each value of its label, and no others.
+func TestMetrics_docsPage_namesThemAll(t *testing.T) {
+	page, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg := prometheus.NewRegistry()
+	m := api.NewMetrics(reg)
+	m.Counters(new(healthgate.Counters))
+	m.Groups(newTable().loop.Groups)
+	start := time.Now()
+	m.Transition(idle.Transition{To: idle.Ready, Wake: &idle.Wake{Started: start, Placed: start,
+		Booted: start, Ready: start}})
+	m.Transition(idle.Transition{To: idle.Failed, Wake: &idle.Wake{Err: "no memory"}})
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if !strings.Contains(string(page), "\n| `"+f.GetName()+"` | ") {
+			t.Errorf("it lacks %s", f.GetName())
+		}
+		for _, sample := range f.Metric {
+			for _, l := range sample.Label {
+				if l.GetName() != "to" && l.GetName() != "state" && // of the lifecycle: linked there
+					!strings.Contains(string(page), "`"+l.GetValue()+"`") {
+					t.Errorf("it lacks the %s %s of %s", l.GetName(), l.GetValue(), f.GetName())
+				}
+			}
+		}
+	}
+	if rows := strings.Count(string(page), "\n| `doze_"); rows != len(families) {
+		t.Errorf("it has %d metrics, of %d", rows, len(families))
+	}
 }
