@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"doze/driver"
 )
+
+// defaultStateDir is where the driver's state is that is told of no other directory.
+const defaultStateDir = "/run/doze"
 
 // The driver as the documentation has one install it: with a block that says nothing, and so
 // with its state directory in /run, and with each block of the documentation.
@@ -26,7 +27,7 @@ func TestDriver_installedAsDocumented_works(t *testing.T) {
 	for _, block := range append(docBlocks(t, "plugin"), bare) {
 		t.Run(block.where(), func(t *testing.T) {
 			startInstalled(t, func(string) (state, config string) {
-				return driver.DefaultStateDir, block.text
+				return defaultStateDir, block.text
 			}).testDefaults()
 		})
 	}
@@ -37,8 +38,8 @@ func (d *driven) testDefaults() {
 	d.t.Helper()
 	d.run(drivenJob{id: "default", config: map[string]any{"listen": "http"}})
 	life, _ := d.whoAnswers("default")
-	if shepherds := shepherdsIn(d.t, driver.DefaultStateDir); len(shepherds) != 1 {
-		d.t.Errorf("the shepherds in %s are %v", driver.DefaultStateDir, shepherds)
+	if shepherds := shepherdsIn(d.t, defaultStateDir); len(shepherds) != 1 {
+		d.t.Errorf("the shepherds in %s are %v", defaultStateDir, shepherds)
 	}
 	d.sleep("default", "SIGSTOP", frozen)
 	if now, _ := d.whoAnswers("default"); now != life {
