@@ -48,6 +48,7 @@ func runApp(name string, args []string) int {
 		"orphan":    appOrphan,
 		"poke":      appPoke,
 		"launch":    appLaunch,
+		"noting":    appNoting,
 	}
 	app := apps[name]
 	if app == nil {
