@@ -33,14 +33,17 @@ var (
 	// ErrForbidden: the caller is known and may not do this. Answered 403; in listings and
 	// event streams the group is left out instead.
 	ErrForbidden = errors.New("not allowed")
+	// ErrNoGuard: what was to tell callers apart does not, so nobody is let in until the
+	// operator has changed that. Answered 503.
+	ErrNoGuard = errors.New("nobody can be let in")
 )
 
 // Authorizer decides who may do what. Implementations are safe for concurrent use.
 type Authorizer interface {
 	// Authorize returns nil when the caller who sent r may do that to the group. The zero
 	// id asks only whether the caller is known at all; an id without Group asks about the
-	// whole job. The error wraps ErrUnauthenticated or ErrForbidden, and its text is shown
-	// to the caller; any other error means that nobody could tell, is answered 503, and is
+	// whole job. The error wraps ErrUnauthenticated, ErrForbidden or ErrNoGuard, and its text
+	// is shown to the caller; any other error means that nobody could tell, is answered 503, and is
 	// logged but not shown.
 	//
 	// It is called once per group for a listing and once per event and reader: an

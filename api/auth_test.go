@@ -114,6 +114,27 @@ func TestAuth_nobodyCanTell_is503AndTheReasonOnlyInTheLog(t *testing.T) {
 	})
 }
 
+// unguarded can tell nobody from anybody.
+type unguarded struct{}
+
+func (unguarded) Authorize(context.Context, *http.Request, api.Verb, idle.GroupID) error {
+	return fmt.Errorf("%w: use a token file", api.ErrNoGuard)
+}
+
+func TestAuth_noGuard_is503AndSaysThatNoTokenHelps(t *testing.T) {
+	inControlWorld(t, authBy(unguarded{}), func(t *testing.T, w *controlWorld) {
+		a := w.do("GET", "/v1/groups", "", "X-Nomad-Token", "admin")
+		p := into[wire.Problem](t, a, 503)
+		if p.Type != wire.ProblemAuthUnavailable || !strings.Contains(p.Detail, "use a token file") ||
+			strings.Contains(a.text, "try again") {
+			t.Errorf("answered %s", a.text)
+		}
+		if !strings.Contains(w.log.String(), "use a token file") {
+			t.Errorf("logged %q", w.log)
+		}
+	})
+}
+
 func TestOpen_callerFromAnotherMachine_isRefused(t *testing.T) {
 	for addr, want := range map[string]error{
 		"127.0.0.1:1": nil, "[::1]:1": nil, "pipe": nil, "@": nil,

@@ -97,7 +97,7 @@ func (c *control) check(e endpoint, w http.ResponseWriter, r *http.Request) (*ca
 	return call, nil
 }
 
-// authorize asks the Authorizer; an error that is neither of its two becomes a 503.
+// authorize asks the Authorizer; an error that is not about the caller becomes a 503.
 func (c *control) authorize(ctx context.Context, r *http.Request, do Verb, id idle.GroupID) error {
 	err := c.Auth.Authorize(ctx, r, do, id)
 	if err == nil || errors.Is(err, ErrUnauthenticated) || errors.Is(err, ErrForbidden) {
@@ -108,6 +108,9 @@ func (c *control) authorize(ctx context.Context, r *http.Request, do Verb, id id
 	}
 	c.Log.Warn("cannot tell whether a caller is allowed", "verb", do.String(),
 		"group", id.String(), "error", err)
+	if errors.Is(err, ErrNoGuard) {
+		return problem(authUnavailable, err.Error(), "tell doze's operator: no token helps")
+	}
 	return problem(authUnavailable, "doze could not find out what this token allows",
 		"try again in a moment; doze's log says what is wrong")
 }

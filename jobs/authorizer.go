@@ -23,7 +23,7 @@ var (
 	ErrForbidden = errors.New("the token may not do that with this job")
 	// ErrACLsOff: Nomad runs without ACLs, so it would let everybody in.
 	ErrACLsOff = errors.New("the ACLs of Nomad are off, so they cannot guard the API; " +
-		"use a bearer token file")
+		"use a bearer token file (-api-token-file, DOZE_API_TOKEN_FILE)")
 )
 
 const (
@@ -70,6 +70,10 @@ func NewAuthorizer(api *nomad.Client) *Authorizer {
 	return &Authorizer{client: client{api}, verdicts: map[question]verdict{}}
 }
 
+// Check returns ErrACLsOff where Nomad would let everybody in, so that nobody may be; or what
+// went wrong in asking.
+func (a *Authorizer) Check(ctx context.Context) error { return a.requireACLs(ctx, time.Now()) }
+
 // Known returns nil when Nomad knows the token, whatever it allows; otherwise ErrToken or
 // ErrACLsOff in the chain, or what went wrong in asking.
 func (a *Authorizer) Known(ctx context.Context, token string) error {
@@ -92,6 +96,9 @@ func (a *Authorizer) Scale(ctx context.Context, token string, id idle.GroupID) e
 func (a *Authorizer) decide(ctx context.Context, token string, id idle.GroupID,
 	what about) error {
 	if token == "" {
+		if err := a.Check(ctx); errors.Is(err, ErrACLsOff) {
+			return err // no token would help
+		}
 		return fmt.Errorf("%w: there is none", ErrToken)
 	}
 	q := question{sha256.Sum256([]byte(token)), id.Namespace, what}

@@ -78,9 +78,14 @@ func TestAuthorizer_aclsOff_letsNobodyIn(t *testing.T) {
 	inWorld(t, devnomad.Config{}, func(t *testing.T, w *world) {
 		id := w.register(service("shop", counted(1)))
 		auth := jobs.NewAuthorizer(w.client(""))
-		err := auth.Read(t.Context(), "any", id)
-		if !errors.Is(err, jobs.ErrACLsOff) {
-			t.Errorf("got %v", err)
+		for what, err := range map[string]error{
+			"any token": auth.Read(t.Context(), "any", id),
+			"no token":  auth.Read(t.Context(), "", id),
+			"no caller": auth.Check(t.Context()),
+		} {
+			if !errors.Is(err, jobs.ErrACLsOff) {
+				t.Errorf("%s: got %v", what, err)
+			}
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"doze/api"
@@ -39,8 +40,18 @@ func (a nomadAuth) Authorize(ctx context.Context, r *http.Request, do api.Verb,
 		return fmt.Errorf("%w: %w; send a Nomad token in X-Nomad-Token", api.ErrUnauthenticated, err)
 	case errors.Is(err, jobs.ErrForbidden):
 		return fmt.Errorf("%w: %w", api.ErrForbidden, err)
+	case errors.Is(err, jobs.ErrACLsOff):
+		return fmt.Errorf("%w: %w", api.ErrNoGuard, err)
 	}
 	return err
+}
+
+// warnUnguarded says at the start, and not to the first caller only, that nobody can be let in.
+// What else is wrong with Nomad then is the watcher's to tell.
+func (a nomadAuth) warnUnguarded(ctx context.Context, log *slog.Logger) {
+	if err := a.nomad.Check(ctx); errors.Is(err, jobs.ErrACLsOff) {
+		log.Warn("nobody can use the API", "error", err)
+	}
 }
 
 // ask asks whether the token may do that; the zero id, whether there is such a token.

@@ -42,6 +42,7 @@ type stack struct {
 
 	upgraded *healthgate.Upgraded // connections that have left HTTP
 	control  http.Handler
+	auth     api.Authorizer
 
 	gateListener, apiListener net.Listener
 }
@@ -102,16 +103,15 @@ func (s *stack) build(metrics *api.Metrics, registry *prometheus.Registry) (err 
 	return s.buildControl(registry)
 }
 
-func (s *stack) buildControl(registry *prometheus.Registry) error {
-	auth, err := s.authorizer()
-	if err != nil {
+func (s *stack) buildControl(registry *prometheus.Registry) (err error) {
+	if s.auth, err = s.authorizer(); err != nil {
 		return err
 	}
-	if err := api.ValidateListen(s.cfg.APIAddress, auth); err != nil {
+	if err := api.ValidateListen(s.cfg.APIAddress, s.auth); err != nil {
 		return usagef("api-address: %w", err)
 	}
 	s.control, err = api.NewControl(api.ControlConfig{
-		Loop: s.loop, Journal: s.journal, Diagnostics: s.join.list, Auth: auth,
+		Loop: s.loop, Journal: s.journal, Diagnostics: s.join.list, Auth: s.auth,
 		Leases: s.watcher, Health: s.health,
 		Metrics:      promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		AllowedHosts: list(s.cfg.APIHosts), Version: buildVersion(), Log: s.log,
@@ -164,6 +164,9 @@ func (s *stack) run(ctx, hurry context.Context) error {
 	loop.Go(func() { failed <- s.loop.Run(loopCtx) })
 	parts.Go(func() { failed <- s.watcher.Run(background) })
 	parts.Go(func() { s.leases.run(background) })
+	if auth, ok := s.auth.(nomadAuth); ok {
+		parts.Go(func() { auth.warnUnguarded(background, s.log) })
+	}
 	gate, control := s.gate.Front(), api.NewControlServer(s.control, s.log)
 	parts.Go(func() { failed <- served(gate.Serve(s.gateListener)) })
 	parts.Go(func() { failed <- served(control.Serve(s.apiListener)) })
