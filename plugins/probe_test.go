@@ -142,14 +142,29 @@ func (*Probe) Stats(ctx context.Context, id string, every time.Duration,
 	return nil
 }
 
-func (p *Probe) Signal(_ context.Context, _, signal string) error {
-	if signal != "log" {
+func (p *Probe) Signal(_ context.Context, id, signal string) error {
+	switch signal {
+	case "log":
+		for range 50 {
+			p.log.Error("a line to an agent that may be gone")
+		}
+	case "log at every level":
+		for _, level := range levels() {
+			p.log.Log(level, spoken+level.String(), "task_id", id, "error",
+				errors.New("two\nlines"))
+		}
+	default:
 		return fmt.Errorf("there is no signal %q", signal)
 	}
-	for range 50 {
-		p.log.Error("a line to an agent that may be gone")
-	}
 	return nil
+}
+
+// spoken begins what a Probe logs when it is asked to.
+const spoken = "a line of level "
+
+// levels are those of the lines that an agent gets, and first the one that it does not.
+func levels() []hclog.Level {
+	return []hclog.Level{hclog.Trace, hclog.Debug, hclog.Info, hclog.Warn, hclog.Error}
 }
 
 func (p *Probe) Exec(ctx context.Context, id string, s drivers.Session) (drivers.ExitResult, error) {

@@ -33,10 +33,15 @@ func launch(t *testing.T, driver string) *host.Plugin {
 func serving(t *testing.T, driver string) *host.Plugin {
 	t.Helper()
 	p := launch(t, driver)
+	configure(t, p)
+	return p
+}
+
+func configure(t *testing.T, p *host.Plugin) {
+	t.Helper()
 	if err := p.SetConfig(t.Context(), base.Config{Agent: &base.Agent{}}); err != nil {
 		t.Fatal(err)
 	}
-	return p
 }
 
 func start(t *testing.T, p *host.Plugin, id string) (*driverpb.StartTaskResponse, error) {
