@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"sync"
+	"syscall"
 )
 
 // Call is one call as its handler sees it.
@@ -12,8 +13,9 @@ type Call struct {
 	Params json.RawMessage
 
 	conn   *net.UnixConn
-	frames chan Frame // what the caller sends after its request; closed at the end
-	mu     sync.Mutex // one frame is written at a time
+	raw    syscall.RawConn // of conn
+	frames chan Frame      // what the caller sends after its request; closed at the end
+	mu     sync.Mutex      // one frame is written at a time
 }
 
 // Frames are what the caller sends after its request, closed when he has no more to say.
@@ -44,11 +46,29 @@ func (c *Call) read(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		select {
-		case c.frames <- f:
-		case <-ctx.Done():
+		if !c.pass(ctx, f) {
 			return
 		}
+	}
+}
+
+// pass hands a frame to the handler, and reports false where that is of no use any more: the
+// call has ended, or the caller has left.
+func (c *Call) pass(ctx context.Context, f Frame) bool {
+	select {
+	case c.frames <- f:
+		return true
+	default:
+	}
+	left, stop := c.watch()
+	defer stop()
+	select {
+	case c.frames <- f:
+		return true
+	case <-left:
+		return false
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -43,6 +43,8 @@ const (
 	maxCalls = 128
 	// requestIn is how long a caller may take to say what he wants.
 	requestIn = 5 * time.Second
+	// takenIn is how long a caller may take to read what a call that is over has sent.
+	takenIn = time.Second
 	// acceptAgain is after how long a failed accept is tried again.
 	acceptAgain = 50 * time.Millisecond
 )
@@ -123,8 +125,13 @@ func (s *Server) serve(ctx context.Context, conn *net.UnixConn) {
 func (s *Server) handle(
 	ctx context.Context, conn *net.UnixConn, handler Handler, r Request,
 ) (any, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	call := &Call{Params: r.Params, conn: conn, frames: make(chan Frame)}
+	defer context.AfterFunc(ctx, func() { finish(conn) })()
+	call := &Call{Params: r.Params, conn: conn, raw: raw, frames: make(chan Frame)}
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer cancel()
@@ -132,9 +139,15 @@ func (s *Server) handle(
 	})
 	result, err := handler(ctx, call)
 	cancel()
-	_ = conn.CloseRead() // wakes the reader; a failure means that it has ended
 	reader.Wait()
 	return result, err
+}
+
+// finish has a call come to its end: nothing more is read, and what the caller does not take
+// is not sent for long. A failure means that he has left.
+func finish(conn *net.UnixConn) {
+	_ = conn.CloseRead()
+	_ = conn.SetWriteDeadline(time.Now().Add(takenIn))
 }
 
 func (s *Server) answer(conn *net.UnixConn, result any, err error) {
