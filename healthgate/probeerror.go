@@ -62,16 +62,20 @@ func unanswered(ctx context.Context, err error) error {
 	return &ProbeError{Unknown, fmt.Errorf("called off: %w", context.Cause(ctx))}
 }
 
-// dial connects to addr. Its error is a *ProbeError with ErrDial in its chain.
+// dial connects to addr. Its error is a *ProbeError with ErrDial in its chain, or the one that
+// the dialler has returned itself: it knows better what it means.
 func dial(ctx context.Context, d DialFunc, addr string) (net.Conn, error) {
 	if d == nil {
 		d = new(net.Dialer).DialContext
 	}
 	conn, err := d(ctx, "tcp", addr)
-	if err != nil {
-		return nil, &ProbeError{dialVerdict(ctx, err), fmt.Errorf("%w: %w", ErrDial, err)}
+	if err == nil {
+		return conn, nil
 	}
-	return conn, nil
+	if _, known := errors.AsType[*ProbeError](err); known {
+		return nil, err
+	}
+	return nil, &ProbeError{dialVerdict(ctx, err), fmt.Errorf("%w: %w", ErrDial, err)}
 }
 
 // dialVerdict tells a target that nobody serves (Dead) from a probe that could not ask

@@ -2,6 +2,7 @@ package healthgate_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -301,4 +302,18 @@ func TestProber_diallerDies_isUnknownAndAskedAgain(t *testing.T) {
 			t.Errorf("verdicts %s", got)
 		}
 	})
+}
+
+// A dialler that knows more than that it could not connect is believed.
+func TestProbe_diallersOwnVerdict_stands(t *testing.T) {
+	own := &healthgate.ProbeError{Verdict: healthgate.Busy, Err: errors.New("not yet")}
+	probe, err := healthgate.ProbeConfig{
+		Dial: func(context.Context, string, string) (net.Conn, error) { return nil, own },
+	}.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := probe.Probe(t.Context(), "app:1"); healthgate.VerdictOf(err) != healthgate.Busy {
+		t.Errorf("verdict %s of %v", healthgate.VerdictOf(err), err)
+	}
 }

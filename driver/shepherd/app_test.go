@@ -43,6 +43,8 @@ func runApp(name string, args []string) int {
 		"bomb":      appBomb,
 		"oom":       appOOM,
 		"socket":    appSocket,
+		"serial":    appSerial,
+		"shutter":   appShutter,
 		"write":     appWrite,
 		"nonblock":  appNonblock,
 		"orphan":    appOrphan,
@@ -213,19 +215,6 @@ func appOOM([]string) error {
 		}
 	})
 	return http.Serve(l, mux)
-}
-
-// appSocket serves the socket that it was given, as sd_listen_fds(3) says.
-func appSocket([]string) error {
-	if os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || os.Getenv("LISTEN_FDS") != "1" {
-		return fmt.Errorf("LISTEN_PID=%s LISTEN_FDS=%s at pid %d",
-			os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDS"), os.Getpid())
-	}
-	l, err := net.FileListener(os.NewFile(3, "listener"))
-	if err != nil {
-		return err
-	}
-	return serveHTTP(l)
 }
 
 // appWrite writes a line for each start, then serves.

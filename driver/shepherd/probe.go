@@ -21,8 +21,8 @@ func (s *Spec) probe() healthgate.ProbeConfig {
 }
 
 // prober turns Spec.Probe into what the gate needs: probes of a relayed application go to
-// its private port, those of a Socket one are not taken for use, and commands run inside
-// the task.
+// its private port, those of a Socket one are not taken for use and have to be accepted,
+// and commands run inside the task.
 func (t *task) prober() healthgate.ProbeConfig {
 	p := t.spec.probe()
 	switch {
@@ -39,6 +39,9 @@ func (t *task) prober() healthgate.ProbeConfig {
 	p.Dial = dialApp
 	if socket, ok := t.port.(*socketPort); ok {
 		p.Dial = socket.dial
+		if p.Kind == "tcp" || p.Kind == "" {
+			p.Dial = socket.dialAccepted
+		}
 	}
 	return p
 }

@@ -38,10 +38,9 @@ func (p *socketPort) letIn() error {
 
 func (p *socketPort) control(do func(fd int) error) error {
 	raw, err := p.socket.SyscallConn()
-	if err != nil {
-		return ignoreClosed(err)
-	}
 	var doErr error
-	err = raw.Control(func(fd uintptr) { doErr = do(int(fd)) })
-	return errors.Join(ignoreClosed(err), doErr)
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { doErr = do(int(fd)) })
+	}
+	return p.unlessClosed(errors.Join(err, doErr))
 }

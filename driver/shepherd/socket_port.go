@@ -26,6 +26,7 @@ import (
 type socketPort struct {
 	socket  *os.File // the listening socket, blocking, as the application expects it
 	at      netip.AddrPort
+	inode   uint32 // of the socket, as /proc/<pid>/fd names it
 	watch   *watch.Watch
 	ended   *sockdiag.Ended
 	timeout time.Duration // of a wake
@@ -33,11 +34,16 @@ type socketPort struct {
 	log     *slog.Logger
 	group   *idle.Group // set before serve
 	still   func() bool // whether the task still sleeps; set before serve
-	// whileParked runs a function where there is no process, and there is none meanwhile.
-	whileParked func(context.Context, func())
+	// whileParked runs a function where there is no process, and whileAbandoned where none
+	// can accept from the socket. Both keep it so meanwhile; set before serve.
+	whileParked    func(ctx context.Context, f func())
+	whileAbandoned func(ctx context.Context, socket uint32, f func()) bool
 
 	last   atomic.Int64 // Unix nanoseconds of the last end of a connection; 0: none
 	probes probePorts
+	closed atomic.Bool
+	// unanswered tells of a probe whose connection was not accepted; it holds one token.
+	unanswered chan struct{}
 }
 
 func newSocketPort(s *Spec) (*socketPort, error) {
@@ -46,8 +52,12 @@ func newSocketPort(s *Spec) (*socketPort, error) {
 		return nil, err
 	}
 	at := l.Addr().(*net.TCPAddr).AddrPort()
-	p := &socketPort{at: at, timeout: s.WakeTimeout, every: dating(s.firstStep())}
+	p := &socketPort{at: at, timeout: s.WakeTimeout, every: dating(s.firstStep()),
+		unanswered: make(chan struct{}, 1)}
 	p.socket, err = detach(l)
+	if err == nil {
+		p.inode, err = p.readInode()
+	}
 	if err == nil {
 		p.watch, err = watch.New(int(p.socket.Fd()), unix.EPOLLIN)
 	}
@@ -58,6 +68,12 @@ func newSocketPort(s *Spec) (*socketPort, error) {
 		return nil, fmt.Errorf("cannot listen: %w", err)
 	}
 	return p, nil
+}
+
+func (p *socketPort) readInode() (uint32, error) {
+	var about unix.Stat_t
+	err := p.control(func(fd int) error { return unix.Fstat(fd, &about) })
+	return uint32(about.Ino), err
 }
 
 // detach takes the socket out of Go's poller, which would be told of every connection, and
@@ -88,24 +104,47 @@ func (p *socketPort) addr() string { return p.at.String() }
 
 // close closes the shepherd's own descriptor, in case the application's is not closed yet.
 func (p *socketPort) close() {
+	p.closed.Store(true)
 	_ = p.watch.Close() // all of them are closed once more at worst
 	_ = p.ended.Close()
 	_ = p.socket.Close()
 }
 
-func (p *socketPort) awake() error  { return ignoreClosed(p.watch.Disarm()) }
-func (p *socketPort) asleep() error { return ignoreClosed(p.watch.Arm()) }
+func (p *socketPort) awake() error { return p.unlessClosed(p.watch.Disarm()) }
 
-func ignoreClosed(err error) error {
-	if errors.Is(err, os.ErrClosed) {
-		return nil // the task has ended meanwhile
+func (p *socketPort) asleep() error {
+	return p.unlessClosed(errors.Join(p.listenAgain(), p.watch.Arm()))
+}
+
+// unlessClosed is err, or nil when the task has ended meanwhile.
+func (p *socketPort) unlessClosed(err error) error {
+	if p.closed.Load() {
+		return nil
 	}
 	return err
+}
+
+// listenAgain undoes a shutdown(2) of the application's, which some use to get out of
+// accept(2): the socket is the same for both.
+func (p *socketPort) listenAgain() error {
+	return p.control(func(fd int) error {
+		listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+		if err == nil && listens == 0 {
+			err = unix.Listen(fd, unix.SOMAXCONN)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot listen again: %w", err)
+		}
+		return nil
+	})
 }
 
 // give hands the socket over. The application is reached like anybody would, at the
 // loopback address where it listens on all.
 func (p *socketPort) give() (portGift, error) {
+	if err := p.listenAgain(); err != nil {
+		return portGift{}, err
+	}
 	at := p.at
 	if at.Addr().IsUnspecified() {
 		at = netip.AddrPortFrom(netip.IPv6Loopback(), at.Port())
@@ -119,9 +158,12 @@ func (p *socketPort) give() (portGift, error) {
 // serve wakes the task for connections and dates the ends of others.
 func (p *socketPort) serve(ctx context.Context) error {
 	defer context.AfterFunc(ctx, p.close)()
-	var dates sync.WaitGroup
-	dates.Go(func() { p.dateEnds(ctx) })
-	defer dates.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer cancel()
+	beside.Go(func() { p.dateEnds(ctx) })
+	beside.Go(func() { p.askWhenUnanswered(ctx) })
 	defer p.close()
 	for p.watch.Wait() == nil {
 		retry := p.wake(ctx)
@@ -151,7 +193,7 @@ func (p *socketPort) wake(ctx context.Context) time.Duration {
 	if !ok {
 		return lookAgainAfter
 	}
-	p.refuse(ctx)
+	p.whileParked(ctx, p.refuse)
 	return failed.RetryAfter
 }
 

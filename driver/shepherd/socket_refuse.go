@@ -6,28 +6,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refuse resets the connections that wait for an application that could not be started: in
-// the kernel's queue they would wait for good. Where there is a process they are its own to
-// accept.
-func (p *socketPort) refuse(ctx context.Context) {
-	p.whileParked(ctx, func() {
-		err := p.control(func(fd int) error {
-			for waits(fd) {
-				// it does not block, since nobody else accepts
-				conn, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC)
-				if err != nil {
-					return err
-				}
-				reset := unix.Linger{Onoff: 1} // says that nobody took it
-				_ = unix.SetsockoptLinger(conn, unix.SOL_SOCKET, unix.SO_LINGER, &reset)
-				_ = unix.Close(conn) // one that has left already
+// refuse resets the connections that wait: in the kernel's queue they would wait for good.
+// The caller knows that nobody else accepts.
+func (p *socketPort) refuse() {
+	err := p.control(func(fd int) error {
+		for waits(fd) {
+			conn, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC)
+			if err != nil {
+				return err
 			}
-			return nil
-		})
-		if err != nil {
-			p.log.Warn("cannot refuse the connections that wait", "err", err)
+			reset := unix.Linger{Onoff: 1} // says that nobody took it
+			_ = unix.SetsockoptLinger(conn, unix.SOL_SOCKET, unix.SO_LINGER, &reset)
+			_ = unix.Close(conn) // one that has left already
 		}
+		return nil
 	})
+	if err != nil {
+		p.log.Warn("cannot refuse the connections that wait", "err", err)
+	}
 }
 
 // waits reports whether a connection waits to be accepted.

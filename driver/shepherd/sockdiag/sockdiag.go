@@ -16,6 +16,7 @@ import (
 // Conn is one connection of a listening port.
 type Conn struct {
 	Local, Remote netip.AddrPort
+	Accepted      bool // a process has it open; else it waits in the kernel's queue
 }
 
 // Layout of struct inet_diag_req_v2 and inet_diag_msg (linux/inet_diag.h).
@@ -159,7 +160,7 @@ func connection(m []byte) (Conn, bool) {
 		return Conn{}, false
 	}
 	local, remote := endpoints(m)
-	return Conn{Local: local, Remote: remote}, true
+	return Conn{Local: local, Remote: remote, Accepted: inode(m) != 0}, true
 }
 
 func endpoints(m []byte) (local, remote netip.AddrPort) {
