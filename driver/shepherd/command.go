@@ -50,6 +50,8 @@ func executable(path string) error {
 		return fmt.Errorf("cannot look at command %q: %w", path, err)
 	case info.IsDir():
 		return fmt.Errorf("command %q is a directory", path)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("command %q is no regular file", path)
 	case info.Mode()&0o111 == 0:
 		return fmt.Errorf("command %q is not executable (mode %#o); chmod +x makes it so",
 			path, info.Mode().Perm())

@@ -190,6 +190,12 @@ func TestLaunch_badTask_saysWhatIsWrongAndLeavesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "exec format error"},
+		"named pipe": {func(s *shepherd.Spec) {
+			s.Command = filepath.Join(s.Dir, "pipe")
+			if err := syscall.Mkfifo(s.Command, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}, `/pipe" is no regular file`},
 		"port in use": {func(s *shepherd.Spec) { s.Listen = taken.Addr().String() },
 			"the port is in use"},
 		"unknown signal": {func(s *shepherd.Spec) { s.ParkSignal = "SIGNOPE" }, `"SIGNOPE"`},
