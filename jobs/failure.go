@@ -153,6 +153,9 @@ func progress(alive []*nomad.AllocationListStub) string {
 // short is how Nomad's command line shows an ID.
 func short(id string) string { return id[:min(8, len(id))] }
 
+// missingDrivers is Nomad's word for a node that lacks a driver, or has it but not healthy.
+const missingDrivers = "missing drivers"
+
 // placementWords says why no node can take an allocation.
 func placementWords(m *nomad.AllocationMetric) string {
 	var why []string
@@ -161,6 +164,10 @@ func placementWords(m *nomad.AllocationMetric) string {
 	}
 	why = append(why, counted(m.DimensionExhausted, "%s exhausted on %s")...)
 	why = append(why, counted(m.ConstraintFiltered, "constraint %q rules out %s")...)
+	if m.ConstraintFiltered[missingDrivers] > 0 {
+		why = append(why, "no other node has the driver of each task healthy: see "+
+			"`nomad node status -verbose NODE`")
+	}
 	why = append(why, counted(m.ClassFiltered, "node class %q rules out %s")...)
 	if len(why) == 0 && m.NodesEvaluated == 0 {
 		why = append(why, "no node is eligible"+poolWords(m))

@@ -66,6 +66,9 @@ func Clamp(count, most int) int {
 // fall asleep and wake.
 const shortest = 100 * time.Millisecond
 
+// PolicyKeys returns the keys of a doze block, its blocks among them.
+func PolicyKeys() []string { return policySchema(new(Policy)).names() }
+
 // policySchema is the doze block.
 func policySchema(p *Policy) schema {
 	return schema{

@@ -19,7 +19,11 @@ func TestPlacementWords_everyReason_isNamed(t *testing.T) {
 			DimensionExhausted: map[string]int{"memory": 2, "cpu": 1},
 			ConstraintFiltered: map[string]int{"missing drivers": 1},
 		}, `cpu exhausted on 1 node; memory exhausted on 2 nodes; ` +
-			`constraint "missing drivers" rules out 1 node`},
+			`constraint "missing drivers" rules out 1 node; no other node has the driver of each ` +
+			"task healthy: see `nomad node status -verbose NODE`"},
+		"another constraint": {nomad.AllocationMetric{
+			ConstraintFiltered: map[string]int{"${attr.kernel.name} = plan9": 2},
+		}, `constraint "${attr.kernel.name} = plan9" rules out 2 nodes`},
 		"class": {nomad.AllocationMetric{ClassFiltered: map[string]int{"gpu": 3}},
 			`node class "gpu" rules out 3 nodes`},
 		"no nodes": {nomad.AllocationMetric{NodesAvailable: map[string]int{"dc1": 0}},

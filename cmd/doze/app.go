@@ -7,13 +7,14 @@ import (
 	"doze/internal/demoapp"
 )
 
-// appVerb runs one of the demo's applications, as a task of an example job does. It is
-// hidden: nobody needs it by hand.
+// appVerb runs one of the demo's applications, as a task of an example job does.
 func appVerb() verb {
 	return verb{
-		synopsis: "Run one of the demo's applications",
+		synopsis: "Run a small application, as the example jobs do",
 		usage: strings.Join(demoapp.Names(), "|") + "\n\n" +
-			"  Serves the application at -listen, by default at Nomad's port \"http\".",
+			"  Serves the application at -listen, by default at NOMAD_ADDR_http, else at\n" +
+			"  127.0.0.1:8000. hello boots at once; slow answers 503 for its first two\n" +
+			"  seconds; echo echoes WebSockets and bodies, and streams events.",
 		prepare: func(s *settings) action {
 			listen := s.flags.String("listen", "", "`address` to listen at")
 			return func(ctx context.Context, term terminal, args []string) error {

@@ -53,6 +53,27 @@ func TestClient_apiThatNeverAnswers_isGivenUp(t *testing.T) {
 	}
 }
 
+// A refusal's way out is the command line's own, not the API's.
+func TestSleep_groupInUse_namesTheFlag(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"groups":[{"namespace":"default","job":"a","group":"g"}]}`)
+			return
+		}
+		w.WriteHeader(http.StatusConflict)
+		fmt.Fprintf(w, `{"type":%q,"title":"The group is in use","status":409,`+
+			`"detail":"awake: 2 requests are being served","hints":["add ?force=true"]}`, wire.ProblemInUse)
+	}))
+	defer server.Close()
+	var problems strings.Builder
+	term := terminal{io.Discard, &problems, func(string) (string, bool) { return "", false }}
+	status := run([]string{"sleep", "-address", server.URL, "a"}, term)
+	if status != exitRuntime || !strings.Contains(problems.String(), "2 requests are being served (-force cuts") ||
+		strings.Contains(problems.String(), "?force") {
+		t.Errorf("status %d, %s", status, &problems)
+	}
+}
+
 // field case 31: a group that has gone meanwhile, or cannot be woken, strands no other.
 func TestWakeAll_oneGroupFails_othersAreWoken(t *testing.T) {
 	var woken atomic.Int64

@@ -6,6 +6,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 )
 
 // serveConfig is every setting of `doze serve`; its field comments are the flags' texts.
@@ -84,6 +86,7 @@ func (c *serveConfig) validate() error {
 		atLeastOne("max-wakes", c.MaxWakes),
 		c.checkAuth(),
 		c.checkTimes(),
+		c.checkLog(),
 	}
 	return errors.Join(problems...)
 }
@@ -108,6 +111,15 @@ func (c *serveConfig) checkAuth() error {
 		return fmt.Errorf("api-token-file is of no use with api-auth = %s: leave one out", c.APIAuth)
 	}
 	return nil
+}
+
+func (c *serveConfig) checkLog() error {
+	problem := oneOf("log-format", c.LogFormat, "text", "json")
+	if hclog.LevelFromString(c.LogLevel) == hclog.NoLevel {
+		return errors.Join(problem, fmt.Errorf("log-level = %q: use trace, debug, info, warn, "+
+			"error or off", c.LogLevel))
+	}
+	return problem
 }
 
 func (c *serveConfig) checkTimes() error {

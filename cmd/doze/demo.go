@@ -48,11 +48,7 @@ func prepareDemo(s *settings) action {
 		if err := errors.Join(cfg.serve.validate(), cfg.validate()); err != nil {
 			return &usageError{err}
 		}
-		log, err := newLogger(term, cfg.serve.LogLevel, cfg.serve.LogFormat)
-		if err != nil {
-			return &usageError{err}
-		}
-		return runDemo(ctx, cfg, term, log)
+		return runDemo(ctx, cfg, term, newLogger(term, cfg.serve))
 	}
 }
 

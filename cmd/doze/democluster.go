@@ -17,11 +17,12 @@ import (
 
 // demoCluster is what the demo runs on, and its apps.
 type demoCluster struct {
-	client *nomad.Client
-	apps   []demoApp
-	term   terminal
-	note   string // why there is no frozen app, "" where there is one
-	ends   []func() error
+	client   *nomad.Client
+	apps     []demoApp
+	term     terminal
+	note     string // why there is no frozen app, "" where there is one
+	stateDir string // of the task driver, for `doze tasks`
+	ends     []func() error
 }
 
 // startDemoCluster starts the embedded cluster, or uses the real Nomad.
@@ -72,7 +73,7 @@ func (c *demoCluster) startDriver(ctx context.Context,
 	if err := runner.Healthy(ctx); err != nil {
 		return nil, errors.Join(err, runner.Close())
 	}
-	c.apps = append(c.apps, frozenApp())
+	c.apps, c.stateDir = append(c.apps, frozenApp()), dir
 	c.ends = append(c.ends, runner.Close)
 	return map[string]devnomad.Runner{"doze": runner}, nil
 }
@@ -123,7 +124,27 @@ func (c *demoCluster) welcome(cfg demoConfig, s *stack) {
 	if c.note != "" {
 		say(out, "  (%s)\n", c.note)
 	}
-	say(out, "\nEach falls asleep again after %s without a request. Watch them:\n\n", cfg.idle)
+	say(out, "\nEach falls asleep again after %s without a request%s. Watch them:\n\n", cfg.idle,
+		c.butFrozen())
 	say(out, "  bin/doze status    bin/doze events    http://%s/ui/\n\n", s.apiListener.Addr())
+	c.welcomeFrozen()
 	say(out, "Ctrl-C ends it all.\n")
+}
+
+func (c *demoCluster) butFrozen() string {
+	if c.note != "" {
+		return ""
+	}
+	return ", but for frozen"
+}
+
+// welcomeFrozen says what the frozen app does, which `doze status` does not show.
+func (c *demoCluster) welcomeFrozen() {
+	if c.note != "" {
+		return
+	}
+	app := frozenApp()
+	say(c.term.stdout, "frozen sleeps in place: its group stays ready for %s, while its task freezes some\n"+
+		"seven seconds after your last request. See it asleep:\n\n"+
+		"  bin/doze tasks -state-dir %s\n\n", app.idle, c.stateDir)
 }

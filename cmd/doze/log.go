@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	"github.com/hashicorp/go-hclog"
@@ -15,21 +14,15 @@ type hclogHandler struct {
 	prefix string // of the open groups, with a trailing dot
 }
 
-func newLogger(term terminal, level, format string) (*slog.Logger, error) {
-	parsed := hclog.LevelFromString(level)
-	if parsed == hclog.NoLevel {
-		return nil, fmt.Errorf("log-level %q: use trace, debug, info, warn, error or off", level)
-	}
-	if format != "text" && format != "json" {
-		return nil, fmt.Errorf("log-format %q: use text or json", format)
-	}
+// newLogger returns the log that a valid configuration asks for.
+func newLogger(term terminal, cfg serveConfig) *slog.Logger {
 	logger := hclog.New(&hclog.LoggerOptions{
 		Name:       "doze",
-		Level:      parsed,
+		Level:      hclog.LevelFromString(cfg.LogLevel),
 		Output:     term.stderr,
-		JSONFormat: format == "json",
+		JSONFormat: cfg.LogFormat == "json",
 	})
-	return slog.New(hclogHandler{logger: logger}), nil
+	return slog.New(hclogHandler{logger: logger})
 }
 
 func (h hclogHandler) Enabled(_ context.Context, level slog.Level) bool {

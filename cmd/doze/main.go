@@ -5,7 +5,10 @@ package main
 
 import (
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/cli"
 
@@ -39,29 +42,48 @@ func main() {
 // run is main with its surroundings given, for tests.
 func run(args []string, term terminal) int {
 	c := &cli.CLI{
-		Name:           "doze",
-		Args:           args,
-		Commands:       commands(term),
-		HiddenCommands: []string{"app"},
-		HelpFunc:       cli.BasicHelpFunc("doze"),
-		HelpWriter:     term.stdout,
-		ErrorWriter:    term.stderr,
+		Name:        "doze",
+		Args:        meant(args),
+		Commands:    commands(term),
+		HelpFunc:    cli.BasicHelpFunc("doze"),
+		HelpWriter:  term.stdout,
+		ErrorWriter: term.stderr,
 	}
-	if len(args) == 1 && (args[0] == "-version" || args[0] == "--version") {
-		c.Args = []string{"version"}
+	if err := known(c.Args, c.Commands); err != nil {
+		return exitStatus(term, err)
 	}
 	status, err := c.Run()
 	if err != nil {
 		complain(term, err)
 		return exitRuntime
 	}
-	if status == cli.RunResultHelp {
-		return exitUsage
-	}
-	if status == 127 { // what the library answers to an unknown verb
+	if status == cli.RunResultHelp || status == noVerb {
 		return exitUsage
 	}
 	return status
+}
+
+// noVerb is what the library answers to no verb at all.
+const noVerb = 127
+
+// meant turns what other programs take for the version or for help into what this one does.
+func meant(args []string) []string {
+	switch {
+	case len(args) == 1 && (args[0] == "-version" || args[0] == "--version"):
+		return []string{"version"}
+	case len(args) > 0 && args[0] == "help":
+		return append(slices.Clone(args[1:]), "-help")
+	}
+	return args
+}
+
+// known returns an error for a verb that there is not.
+func known(args []string, verbs map[string]cli.CommandFactory) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || verbs[args[0]] != nil {
+		return nil
+	}
+	return usagef("there is no command %q%s (`doze -help` lists them)", args[0],
+		didYouMean(args[0], slices.Sorted(maps.Keys(verbs))))
 }
 
 func commands(term terminal) map[string]cli.CommandFactory {

@@ -28,15 +28,11 @@ func prepareServe(s *settings) action {
 		if err := cfg.validate(); err != nil {
 			return &usageError{err}
 		}
-		log, err := newLogger(term, cfg.LogLevel, cfg.LogFormat)
-		if err != nil {
-			return &usageError{err}
-		}
 		client, err := newNomadClient(&cfg, term)
 		if err != nil {
 			return err
 		}
-		stack, err := newStack(cfg, client, log)
+		stack, err := newStack(cfg, client, newLogger(term, cfg))
 		if err != nil {
 			return err
 		}

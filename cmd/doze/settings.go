@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"doze/jobs"
 )
 
 // settings are a verb's flags. Each flag -some-name can also be given as the environment
@@ -48,6 +50,9 @@ func (s *settings) load(args []string) ([]string, error) {
 		}
 		return nil, usagef("%w; `doze %s -help` lists the flags", err, s.flags.Name())
 	}
+	if err := flagsFirst(args, s.flags.Args()); err != nil {
+		return nil, err
+	}
 	set := map[string]bool{}
 	s.flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
 	problems := s.loadEnv(set)
@@ -58,6 +63,21 @@ func (s *settings) load(args []string) ([]string, error) {
 		return nil, &usageError{errors.Join(problems...)}
 	}
 	return s.flags.Args(), nil
+}
+
+// flagsFirst refuses a flag among the arguments, of which rest are left: it would be taken for
+// one of them. After -- all are arguments.
+func flagsFirst(args, rest []string) error {
+	if before := len(args) - len(rest); before > 0 && args[before-1] == "--" {
+		return nil
+	}
+	for i, arg := range rest {
+		if strings.HasPrefix(arg, "-") {
+			return usagef("%s comes after %q: flags come first, or write -- before arguments "+
+				"that begin with a dash", arg, rest[i-1])
+		}
+	}
+	return nil
 }
 
 func (s *settings) loadEnv(set map[string]bool) (problems []error) {
@@ -109,7 +129,7 @@ func (s *settings) setFromFile(attr *hcl.Attribute, set map[string]bool) error {
 	name := strings.ReplaceAll(attr.Name, "_", "-")
 	known := s.flags.Lookup(name)
 	if known == nil || name == "config" || strings.Contains(attr.Name, "-") {
-		return fmt.Errorf("unknown key %q%s", attr.Name, s.didYouMean(attr.Name))
+		return fmt.Errorf("unknown key %q%s", attr.Name, s.instead(attr.Name))
 	}
 	value, diags := attr.Expr.Value(nil)
 	if diags.HasErrors() {
@@ -153,15 +173,28 @@ func settingText(value cty.Value) (string, error) {
 	return text.AsString(), nil
 }
 
-// didYouMean suggests the known key that shares the most with the unknown one.
-func (s *settings) didYouMean(key string) string {
-	best, score := "", 0.0
+// instead says where a key belongs that is none of the file's, or which it may be meant for.
+func (s *settings) instead(key string) string {
+	if slices.Contains(jobs.PolicyKeys(), key) {
+		return "; it is one of a group's policy: put it into the job, under scaling > policy > doze"
+	}
+	var names []string
 	s.flags.VisitAll(func(f *flag.Flag) {
-		name := strings.ReplaceAll(f.Name, "-", "_")
-		if likeness := likeness(key, name); likeness > score && f.Name != "config" {
-			best, score = name, likeness
+		if f.Name != "config" {
+			names = append(names, strings.ReplaceAll(f.Name, "-", "_"))
 		}
 	})
+	return didYouMean(key, names)
+}
+
+// didYouMean suggests the name that shares the most with an unknown one.
+func didYouMean(unknown string, names []string) string {
+	best, score := "", 0.0
+	for _, name := range names {
+		if likeness := likeness(unknown, name); likeness > score {
+			best, score = name, likeness
+		}
+	}
 	if score < 0.5 {
 		return ""
 	}

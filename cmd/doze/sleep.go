@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -27,10 +28,19 @@ func sleepVerb() verb {
 				}
 				var outcome wire.Outcome
 				if err := c.call(ctx, http.MethodPost, path, &outcome); err != nil {
-					return fmt.Errorf("cannot put %s to sleep: %w", id, err)
+					return fmt.Errorf("cannot put %s to sleep: %w", id, inUse(err))
 				}
 				return c.tell(outcome)
 			})
 		},
 	}
+}
+
+// inUse has the API's hints replaced by the flag, where it refuses for a group that is in use.
+func inUse(err error) error {
+	p, ok := errors.AsType[*wire.Problem](err)
+	if !ok || p.Type != wire.ProblemInUse {
+		return err
+	}
+	return fmt.Errorf("%w (-force cuts the requests and ends the leases; or wait until it is idle)", p)
 }

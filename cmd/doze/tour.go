@@ -54,7 +54,7 @@ func (t *tour) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // steps are in an order in which the frozen app falls asleep meanwhile.
 func (t *tour) steps() []tourStep {
 	return []tourStep{
-		{"everything is asleep", t.allAsleep},
+		{"everything is asleep", t.begin},
 		{"hello: first request wakes it", t.get("hello")},
 		{"hello: next request", t.get("hello")},
 		{"slow: held until it is ready", t.get("slow")},
@@ -68,6 +68,9 @@ func (t *tour) steps() []tourStep {
 		{"frozen: next request thaws the same process", t.ifFreezes(t.thaw)},
 	}
 }
+
+// errContested is the error of a first step after which no other can hold.
+var errContested = errors.New("a host of the tour's is not its own")
 
 // errLeftOut is the error of a step that can't be taken here, which is no failure.
 var errLeftOut = errors.New("left out")
@@ -86,6 +89,8 @@ func (t *tour) run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return errors.Join(errors.New("the tour was interrupted"), table.Flush())
+		case errors.Is(err, errContested):
+			return errors.Join(err, table.Flush())
 		case errors.Is(err, errLeftOut):
 			leftOut = append(leftOut, step.name)
 			took, detail = "-", "LEFT OUT"
@@ -101,6 +106,30 @@ func (t *tour) run(ctx context.Context) error {
 			strings.Join(leftOut, "; "), t.cluster.note)
 	}
 	return errors.Join(append(failed, err)...)
+}
+
+// begin waits until every group sleeps, and holds that requests to them reach them.
+func (t *tour) begin(ctx context.Context) (string, error) {
+	detail, err := t.allAsleep(ctx)
+	return detail, errors.Join(err, t.contested(ctx))
+}
+
+// contested tells what other jobs of the cluster have that the tour's need, a host above all.
+func (t *tour) contested(ctx context.Context) error {
+	var list wire.DiagnosticList
+	if err := t.api.call(ctx, http.MethodGet, wire.DiagnosticsPath, &list); err != nil {
+		return err
+	}
+	var problems []error
+	for _, d := range list.Diagnostics {
+		for _, app := range demoApps() {
+			if d.Job == app.jobID() {
+				problems = append(problems, fmt.Errorf("%w: job %s: %s; stop that job, or leave out -nomad",
+					errContested, d.Job, d.Problem))
+			}
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // allAsleep waits until every group of the demo sleeps, at most three idle times.
