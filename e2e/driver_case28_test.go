@@ -17,7 +17,8 @@ func testFieldCase28(t *testing.T, d *driven) {
 		name string
 		test func(*driven)
 	}{
-		{"frozen only when it has been ready", (*driven).testReadyFirst},
+		{"frozen only when it has been ready", func(d *driven) { d.testReadyFirst("relay") }},
+		{"so where it holds its socket", func(d *driven) { d.testReadyFirst("socket") }},
 		{"frozen once, and not probed", (*driven).testNoFlapping},
 		{"thawed before any signal", (*driven).testThawedFirst},
 	} {
@@ -29,18 +30,21 @@ func testFieldCase28(t *testing.T, d *driven) {
 }
 
 // testReadyFirst: an app that takes longer to boot than it may idle is left alone until it is
-// ready, also by a command.
-func (d *driven) testReadyFirst() {
+// ready, also by a command. The kernel takes connections for one that holds its socket long
+// before it accepts any.
+func (d *driven) testReadyFirst(activation string) {
 	const boot = 3 * time.Second
-	d.run(drivenJob{id: "late", config: map[string]any{"listen": "http", "freeze_after": "200ms"},
+	job := "late-" + activation
+	d.run(drivenJob{id: job, config: map[string]any{"listen": "http", "freeze_after": "200ms",
+		"activation": activation},
 		env: map[string]string{"E2E_DELAY": boot.String()}})
-	err := d.client.Allocations().Signal(d.alloc("late"), d.query(), "app", "SIGSTOP")
+	err := d.client.Allocations().Signal(d.alloc(job), d.query(), "app", "SIGSTOP")
 	if err == nil || !strings.Contains(err.Error(), "it has not been ready yet") {
 		d.t.Errorf("SIGSTOP before it is ready: %v", err)
 	}
 	d.await("its port to be open", func() error {
-		depth := d.depth("late") // before it is known whether it still boots
-		log, err := d.log("late")
+		depth := d.depth(job) // before it is known whether it still boots
+		log, err := d.log(job)
 		if err != nil || strings.Contains(log, "begins") {
 			return err
 		}
@@ -49,9 +53,9 @@ func (d *driven) testReadyFirst() {
 		}
 		return errors.New("it still boots")
 	})
-	d.awaitDepth("late", frozen)
-	d.awaitEvent("late", "frozen")
-	events := eventsOf(d.task("late"))
+	d.awaitDepth(job, frozen)
+	d.awaitEvent(job, "frozen")
+	events := eventsOf(d.task(job))
 	if ready := strings.Index(events, "ready"); ready < 0 || ready > strings.Index(events, "frozen") {
 		d.t.Errorf("it was frozen before it was ready:\n%s", events)
 	}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,6 +73,31 @@ func (d *driven) testFullLogs() {
 	})
 	d.awaitLog(job, "bytes of this log are lost: no space left on device]")
 	d.awaitEvent(job, "the log stdout can be written again")
+}
+
+// testFullNomadLogs: Nomad's own collector gives up when there is no room left, and a task dies
+// of the next line that it writes. Why, its events tell.
+func (d *driven) testFullNomadLogs() {
+	const job = "full-nomad-logs"
+	d.run(drivenJob{id: job, config: map[string]any{"listen": "http", "freeze_after": ""},
+		edit: func(job *nomad.Job) {
+			job.TaskGroups[0].Tasks[0].LogConfig = &nomad.LogConfig{MaxFiles: new(2),
+				MaxFileSizeMB: new(1)}
+		}})
+	d.whoAnswers(job)
+	logs := filepath.Join(d.agent.Dir, "data", "alloc", d.alloc(job).ID, "alloc", "logs")
+	smallDisk(d.t, logs, "size=64k,mode=777")
+	line := "/log?line=" + strings.Repeat("x", 64<<10)
+	d.await("the task to die of its log, and an event to say so", func() error {
+		_, _ = d.get(job, line) // in the end there is nobody to ask
+		events := eventsOf(d.task(job))
+		if !strings.Contains(events, "nobody reads its log any more; Nomad stops to when the "+
+			"allocation's disk is full") {
+			return fmt.Errorf("its events are\n%s", events)
+		}
+		return nil
+	})
+	d.awaitEvent(job, "Signal: 13")
 }
 
 // testFullStateDir: a task that can't be started since the state directory is full says so,

@@ -30,6 +30,7 @@ func testFailures(t *testing.T, d *driven) {
 		"crash loop":          (*driven).testCrashLoop,
 		"lifecycle":           (*driven).testLifecycle,
 		"full disk":           (*driven).testFullLogs,
+		"full disk, Nomad's":  (*driven).testFullNomadLogs,
 		"lost while awake":    func(d *driven) { d.testLost(awake) },
 		"lost while frozen":   func(d *driven) { d.testLost(frozen) },
 	} {
@@ -97,7 +98,20 @@ func wrongPlaces(t *testing.T) []wrong {
 				"the task listens nowhere"}},
 		{drivenJob{id: "closed", config: map[string]any{"listen": "http", "wake_timeout": "1s"}},
 			"/close", []string{"no target passed its probe", "the task listens nowhere"}},
+		{drivenJob{id: "deaf-socket", config: socketWithin("1s"),
+			env: map[string]string{"E2E_DELAY": "1h"}}, "",
+			[]string{"wake timed out after 1s: no target passed its probe",
+				"the application has not accepted a connection"}},
+		{drivenJob{id: "closed-socket", config: socketWithin("1s")}, "/close",
+			[]string{"no target passed its probe", "the application has not accepted a connection"}},
 	}
+}
+
+// socketWithin is a task's that holds its socket and has so long to accept a connection.
+func socketWithin(timeout string) map[string]any {
+	config := socketConfig("30s", "")
+	config["wake_timeout"] = timeout
+	return config
 }
 
 // wrongLives end.
