@@ -78,7 +78,7 @@ func slowHandler(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// field case 30
+// A balancer sends for a while to what is told to go: readiness first, listeners last (field case 30).
 // Mutations: take the requests step before the delay: the request at 2s finds no listener.
 // Drop readiness after the delay: readiness is 200 at 2s. Stop the components first, or
 // don't wait for the background: the record's order differs.
@@ -146,7 +146,7 @@ func expectStepsInOrder(t *testing.T, record *drainRecord) {
 	}
 }
 
-// field case 26
+// A drain lasts as long as its requests, not as long as it may (field case 26).
 func TestDrain_requestsFinish_endsWithThemAndNotAtTheLimit(t *testing.T) {
 	for takes, most := range map[time.Duration]time.Duration{
 		0:                time.Millisecond,
@@ -296,7 +296,7 @@ func TestDrain_secondSignal_cutsItShort(t *testing.T) {
 	})
 }
 
-// field case 27
+// What is started again after a drain can be drained again (field case 27).
 func TestDrain_runAgainAfterARestart_isWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startedHealth(t, healthgate.HealthConfig{})

@@ -14,7 +14,7 @@ import (
 	"doze/healthgate"
 )
 
-// field case 27
+// Readiness comes and goes with start and drain; liveness does not (field case 27).
 func TestHealth_lifecycle_readinessFollowsLivenessStays(t *testing.T) {
 	h, err := healthgate.NewHealth(healthgate.HealthConfig{Enabled: true})
 	if err != nil {
@@ -41,7 +41,7 @@ func TestHealth_lifecycle_readinessFollowsLivenessStays(t *testing.T) {
 	expect("started again", 200, nil)
 }
 
-// field case 27
+// A second life begins unready, whatever the first one had found (field case 27).
 // Mutation: keep the result of the life before at Start: the second life is ready at once.
 func TestHealth_restart_forgetsCachedResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,7 @@ func hungCheck(release <-chan struct{}, runs *atomic.Int64) healthgate.Check {
 	}}
 }
 
-// field case 36
+// Many ask for readiness at once (field case 36).
 // Mutation: take a run under way for unusable: a check runs more than once.
 func TestReadiness_3000AtOnce_runEachCheckOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestReadiness_negativeInterval_sharesRunsButKeepsNoResult(t *testing.T) {
 	})
 }
 
-// field case 36
+// Many ask for readiness while a check never ends (field case 36).
 // Mutation: let begin start a check although its last call has not ended: runs and
 // goroutines pile up here.
 func TestReadiness_floodAgainstHungCheck_costsOneGoroutine(t *testing.T) {

@@ -84,7 +84,7 @@ func TestGroup_commandWithoutALoop_waitsForItsContextOnly(t *testing.T) {
 	})
 }
 
-// field case 3
+// Several leases of one group: a shorter one never ends a longer one early (field case 3).
 func TestGroup_leases_longestWinsAndKeepsAwake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, policy(), 0)
