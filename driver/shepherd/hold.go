@@ -184,15 +184,26 @@ func (t *task) sleeps() bool {
 	return depth != idle.Awake
 }
 
-// answers implements lives.
-func (t *task) answers() (now, well bool) {
+// answers implements lives. Who asks is counted before, so that what runs in these states goes
+// on running until the answer: also where requests wait for it to pass a probe, since a sleep
+// was put off or it is about to fall asleep.
+func (t *task) answers() (addr string, well bool) {
 	switch t.group.Status().State {
 	case idle.Ready, idle.Draining:
-		return true, false
+		app, _, _ := t.look()
+		if app != nil {
+			return app.addr, false
+		}
 	case idle.Asleep, idle.Sleeping:
-		return false, true
+		return "", true
 	case idle.Waking:
-		return false, t.readyOnce.Load() || t.spec.OnDemand
+		return "", t.readyOnce.Load() || t.spec.OnDemand
 	}
-	return false, false
+	return "", false
+}
+
+// parked implements lives.
+func (t *task) parked() bool {
+	_, depth, _ := t.look()
+	return depth == idle.Park
 }

@@ -17,9 +17,6 @@ import (
 	"doze/idle"
 )
 
-// maxConns bounds the connections of a task; what comes after waits in the kernel's queue.
-const maxConns = 16 << 10
-
 // relayPort listens itself and passes connections on to the application's private port.
 type relayPort struct {
 	listener *net.TCPListener
@@ -31,16 +28,19 @@ type relayPort struct {
 	group    *idle.Group
 	private  privatePort // of the application; the caller of give guards it
 
+	shortage shortage
 	passing  relay.Relay
 	health   relay.Relay  // requests for shielded paths, and
 	shielded atomic.Int64 // how many of them are being passed on
 }
 
-// lives tells how the application is, for shielded requests.
+// lives tells how the application is.
 type lives interface {
-	// answers reports whether a request may be passed on to the application now and, where
-	// it may not, whether it is well: asleep, or waking after it has been ready.
-	answers() (now, well bool)
+	// answers returns where the application is to be asked for a shielded path now, "" where it
+	// is not to be, and whether it is well then: asleep, or waking after it has been ready.
+	answers() (addr string, well bool)
+	// parked reports whether there is no application.
+	parked() bool
 }
 
 func newRelayPort(s *Spec) (*relayPort, error) {
@@ -82,9 +82,14 @@ func (p *relayPort) awake() error {
 func (p *relayPort) keepOut() error { return nil }
 func (p *relayPort) letIn() error   { return nil }
 
-// asleep has the connections that stayed open watched: their next byte wakes.
+// asleep has the connections that stayed open to a frozen application watched: their next byte
+// wakes. Those to one that was parked have ended with it, and the kernel says so.
 func (p *relayPort) asleep() error {
-	p.passing.Rest()
+	if p.lives.parked() {
+		p.passing.Resume()
+	} else {
+		p.passing.Rest()
+	}
 	return nil
 }
 
@@ -113,7 +118,7 @@ func (p *relayPort) serve(ctx context.Context) error {
 	defer conns.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	places := make(chan struct{}, maxConns)
+	places := make(chan struct{}, connsWithin(fileLimit()))
 	for {
 		select {
 		case places <- struct{}{}:
@@ -124,10 +129,9 @@ func (p *relayPort) serve(ctx context.Context) error {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return nil
-		case err != nil: // out of descriptors: what is open will end
-			p.log.Warn("cannot accept", "err", err)
+		case err != nil: // out of something: what is open will end
 			<-places
-			if !pause(ctx, 100*time.Millisecond) {
+			if !p.wait(ctx, "cannot take a connection", err) {
 				return nil
 			}
 			continue
@@ -224,8 +228,14 @@ func (p *relayPort) reach(ctx context.Context, conn *net.TCPConn) (*net.TCPConn,
 		}
 		if m := p.group.Gate().Pick(); m != nil {
 			app, err := dialApp(ctx, "tcp", m.Addr)
-			if err == nil {
+			switch {
+			case err == nil:
 				return app.(*net.TCPConn), nil
+			case isShortage(err):
+				if !p.wait(ctx, "cannot connect to the application", err) {
+					return nil, err
+				}
+				continue
 			}
 			p.group.Gate().Report(m, fmt.Errorf("%w: %w", healthgate.ErrDial, err))
 		}

@@ -78,16 +78,15 @@ func (p *relayPort) answerShielded(conn *net.TCPConn, request []byte) {
 func (p *relayPort) passShielded(conn *net.TCPConn, request []byte) (passed, well bool) {
 	p.shielded.Add(1) // before the look: a freeze after it sees that somebody waits
 	defer p.shielded.Add(-1)
-	now, well := p.lives.answers()
-	m := p.group.Gate().Pick()
-	if !now || m == nil {
+	addr, well := p.lives.answers()
+	if addr == "" {
 		return false, well
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), shieldedWithin)
 	defer cancel()
-	app, err := dialApp(ctx, "tcp", m.Addr)
+	app, err := dialApp(ctx, "tcp", addr)
 	if err != nil {
-		return false, false
+		return false, isShortage(err) // nothing was found out about the application
 	}
 	over := make(chan struct{})
 	pair := relay.Pair{Client: conn, App: app.(*net.TCPConn), Head: relay.Once(request),

@@ -13,7 +13,8 @@ type end struct {
 
 	wants   uint32 // what the kernel was last asked to tell of
 	watched bool
-	ended   bool // nothing more will arrive here
+	ended   bool // nothing more that arrives here is passed on
+	failed  bool // the connection was reset: what arrived before need not be all
 
 	held  []byte
 	chunk *chunk // that held is in; nil: it is in none
@@ -33,10 +34,13 @@ func (e *end) sends() bool { return e.holds() && !e.waits() }
 // waits reports whether e is a client whose application is being woken.
 func (e *end) waits() bool { return e.pair.waking && e == &e.pair.client }
 
-// hungUp reports whether the end has arrived, and nothing before it.
+// hungUp reports whether the end, or a reset, has arrived, and nothing before it.
 func (e *end) hungUp() bool {
 	n, err := receive(e.fd, make([]byte, 1), unix.MSG_PEEK)
-	return n == 0 && err == nil
+	if err != nil {
+		e.failed = true // the kernel tells of it once
+	}
+	return n == 0 || err != nil
 }
 
 // drop gives up what is held.

@@ -93,16 +93,22 @@ func (l *loop) flush(e *end) error {
 
 // finish passes on the end of what arrives at e.
 func (e *end) finish() error {
+	if e.failed { // the kernel tells of a reset once, and of an end from then on
+		return unix.ECONNRESET
+	}
 	e.ended = true
 	return e.refused(unix.Shutdown(e.peer.fd, unix.SHUT_WR))
 }
 
 // refused takes what came of passing something on. A peer that has gone takes nothing more, but
 // what it has sent before may still be there: an answer that came before the request was read
-// to its end. That goes on, until its own end is found.
+// to its end. That goes on, until its own end is found. EPIPE is of one whose end came before.
 func (e *end) refused(err error) error {
 	switch err {
-	case unix.EPIPE, unix.ECONNRESET, unix.ENOTCONN, unix.ETIMEDOUT:
+	case unix.ECONNRESET, unix.ETIMEDOUT:
+		e.peer.failed = !e.peer.ended
+		fallthrough
+	case unix.EPIPE, unix.ENOTCONN:
 		e.ended = true
 		e.drop()
 		return nil

@@ -186,7 +186,7 @@ func (l *loop) arrived(e *end, dead bool) {
 	case dead && !e.reads():
 		l.forget(e) // until pump finds that it reads again
 	case !e.reads(): // an old event
-	case l.resting && e == &p.client:
+	case l.resting && e == &p.client && !e.farewell():
 		l.rouse(p)
 	default:
 		l.pump(e)
@@ -244,21 +244,4 @@ func (l *loop) forget(e *end) {
 
 func (l *loop) control(op, fd int, id int32, events uint32) error {
 	return unix.EpollCtl(l.epoll, op, fd, &unix.EpollEvent{Events: events, Fd: id})
-}
-
-// cut closes both connections.
-func (l *loop) cut(p *Pair) {
-	if p.closed {
-		return
-	}
-	p.closed = true
-	for _, e := range []*end{&p.client, &p.app} {
-		l.forget(e)
-		e.drop()
-		delete(l.ends, e.id)
-		_ = unix.Close(e.fd) // what could not be sent is nobody's any more
-	}
-	if !p.waking {
-		l.over = append(l.over, p)
-	}
 }

@@ -25,10 +25,12 @@ type Pair struct {
 	loop           *loop // whose lock guards the rest
 	client, app    end
 	waking, closed bool
+	draining       bool // the client is to be reset, and has not taken everything yet
 }
 
 // Join passes bytes both ways until both sides have sent their end, or either fails. A side
-// that ends only its own direction (a half-close) may go on receiving. After an error, which
+// that ends only its own direction (a half-close) may go on receiving. A side that fails has the
+// other one reset, after what it had sent before. After an error of Join, which
 // tells of a closed relay or of a lack of descriptors, both connections are reset, and Over is
 // not called. It may have been called already when Join returns nil.
 func (r *Relay) Join(p *Pair) error {
@@ -47,8 +49,9 @@ func (r *Relay) Join(p *Pair) error {
 	}
 	for _, fd := range []int{client, app} {
 		if fd >= 0 {
-			_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
-			_ = unix.Close(fd) // ours alone
+			e := end{fd: fd}
+			e.reset()
+			e.close()
 		}
 	}
 	return fmt.Errorf("cannot relay: %w", err)

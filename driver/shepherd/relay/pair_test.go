@@ -77,17 +77,3 @@ func TestPair_halfClosed_goesOnInTheOtherDirection(t *testing.T) {
 	}
 	over.Wait()
 }
-
-func TestPair_reset_endsBothSides(t *testing.T) {
-	client, app, over := join(t, &relay.Relay{}, &relay.Pair{})
-	if err := app.SetLinger(0); err != nil {
-		t.Fatal(err)
-	}
-	if err := app.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadAll(client); err == nil {
-		t.Log("the reset arrived as an end")
-	}
-	over.Wait()
-}

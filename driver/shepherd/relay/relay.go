@@ -22,7 +22,8 @@ func Loops(pairs int) int { return min(1+pairs/crowd, maxLoops, runtime.NumCPU()
 type Relay struct{ loops [maxLoops]loop }
 
 // Rest has Woken called before anything more of a client's is passed on, because the
-// application sleeps. When Rest has returned nothing else goes to the application.
+// application stands still. When Rest has returned nothing else goes to the application, but
+// the bare end of a client whose end has come the other way before.
 func (r *Relay) Rest() {
 	for i := range r.loops {
 		l := &r.loops[i]
@@ -30,7 +31,8 @@ func (r *Relay) Rest() {
 	}
 }
 
-// Resume ends what Rest began.
+// Resume ends what Rest began, because the application is about to run, or is there no more: the
+// kernel says so to whoever sends to it.
 func (r *Relay) Resume() {
 	for i := range r.loops {
 		l := &r.loops[i]

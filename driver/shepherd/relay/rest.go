@@ -16,22 +16,21 @@ func (l *loop) rest() {
 	}
 }
 
-// attend sees to the client of an application that sleeps. One that has hung up may be parked:
-// it is not woken for what is on its way.
+// attend sees to the client of an application that sleeps.
 func (l *loop) attend(p *Pair) {
-	if p.client.holds() && !p.waking && !p.app.ended {
+	if p.client.holds() && !p.waking {
 		l.rouse(p)
 	} else {
 		l.watch(&p.client)
 	}
 }
 
+// farewell reports whether all that e, a client, says is that it goes, to an application which
+// has said so before: nobody is left who would have something of being woken.
+func (e *end) farewell() bool { return e.peer.ended && e.hungUp() }
+
 // rouse has the application woken.
 func (l *loop) rouse(p *Pair) {
-	if p.app.ended { // it was parked: nobody is there to be woken for this connection
-		l.cut(p)
-		return
-	}
 	p.waking = true
 	l.watch(&p.client)
 	l.watch(&p.app)
@@ -41,7 +40,7 @@ func (l *loop) rouse(p *Pair) {
 			p.waking = false
 			switch {
 			case p.closed:
-				l.over = append(l.over, p)
+				l.settle(p)
 			case !l.resting:
 				l.pump(&p.client)
 			case err != nil:
