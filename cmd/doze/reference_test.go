@@ -72,7 +72,7 @@ func reference() []byte {
 		"file that `-config` names: `-gate-address`, `DOZE_GATE_ADDRESS`, `gate_address`. The\n" +
 		"flag wins over the variable, the variable over the file. All flags come before the\n" +
 		"arguments.\n\n" +
-		"```hcl\n" + sampleConfig + "```\n")
+		"```\n" + sampleConfig + "```\n")
 	noEnv := func(string) (string, bool) { return "", false }
 	factories := commands(terminal{env: noEnv})
 	for _, name := range slices.Sorted(maps.Keys(factories)) {
