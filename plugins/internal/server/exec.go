@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -22,6 +23,11 @@ const (
 	unaryOutput = 1 << 20
 	// streamChunk is the most that one message of an exec stream carries, in bytes.
 	streamChunk = 32 << 10
+	// inputGrace is how long a session goes on for the end of its input after its
+	// command: Nomad sends on what its user says at any time, and where that
+	// meets the end of the call it gives up what it has not read yet, the result.
+	// One whose user has nothing more to say has sent the end long before.
+	inputGrace = 100 * time.Millisecond
 )
 
 // ExecTask implements the RPC by means of the one Exec that a driver has.
@@ -98,9 +104,12 @@ func (s *Driver) ExecTaskStreaming(stream execStream) error {
 		Resize: in.resize})
 	_ = in.stdin.Close() // always nil; lets a caller's further input go nowhere
 	if err != nil {
-		return wire.Error(ctx, err)
+		err = wire.Error(ctx, err)
+	} else {
+		err = out.finish(r)
 	}
-	return out.finish(r)
+	in.awaitEnd(ctx)
+	return err
 }
 
 // execInput is what comes from the caller.
@@ -108,10 +117,12 @@ type execInput struct {
 	stdin  *io.PipeReader
 	feed   *io.PipeWriter
 	resize chan drivers.TerminalSize // holds the newest
+	ended  chan struct{}             // closed by run when no more comes
+	done   bool                      // ended is closed
 }
 
 func newExecInput() *execInput {
-	in := &execInput{resize: make(chan drivers.TerminalSize, 1)}
+	in := &execInput{resize: make(chan drivers.TerminalSize, 1), ended: make(chan struct{})}
 	in.stdin, in.feed = io.Pipe()
 	return in
 }
@@ -124,9 +135,27 @@ func (in *execInput) run(stream execStream) {
 				err = nil // the reader sees io.EOF
 			}
 			_ = in.feed.CloseWithError(err) // always nil
+			in.end()
 			return
 		}
 		in.take(msg)
+	}
+}
+
+func (in *execInput) end() {
+	if !in.done {
+		in.done = true
+		close(in.ended)
+	}
+}
+
+// awaitEnd waits for the end of the input, but not for long.
+func (in *execInput) awaitEnd(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, inputGrace)
+	defer cancel()
+	select {
+	case <-in.ended:
+	case <-ctx.Done():
 	}
 }
 
@@ -137,6 +166,7 @@ func (in *execInput) take(msg *driverpb.ExecTaskStreamingRequest) {
 		_, _ = in.feed.Write(op.GetData())
 		if op.GetClose() {
 			_ = in.feed.Close() // always nil
+			in.end()
 		}
 	}
 	if size := msg.GetTtySize(); size != nil {
