@@ -25,6 +25,11 @@ func TestShield_freezePutOff_isTheApplicationsToAnswer(t *testing.T) {
 	}
 	s.Probe = healthgate.ProbeConfig{Kind: "exec", Command: []string{"/bin/sh", "-c", "test -e " + passes}}
 	c := launch(t, s)
+	conn := dial(t, c)
+	echo(t, conn, "it listens") // which its probe does not say
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
 	addr := awaitState(t, c, idle.Ready).Listen
 	wantEchoOfCheck(t, addr) // and stays open, so that nothing is frozen under it
 	if err := os.Remove(passes); err != nil {
