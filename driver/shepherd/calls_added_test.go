@@ -1,14 +1,45 @@
 package shepherd_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"doze/driver/shepherd"
+	"doze/idle"
 )
+
+// A shepherd of tomorrow says more than this client knows, one of yesterday less.
+func TestCalls_answerOfAnotherVersion_isReadForWhatIsKnown(t *testing.T) {
+	more := json.RawMessage(`{"last":true,"tomorrow":1,"result":{"state":"ready","tomorrow":[2]}}`)
+	_, got, err := play(t, []answer{message(1, more)},
+		func(ctx context.Context, c *shepherd.Client) (any, error) {
+			s, err := c.Status(ctx)
+			s.Shepherd = 0
+			return s, err
+		})
+	if want := (shepherd.Status{State: idle.Ready}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("read was %+v, %v, not %+v", got, err, want)
+	}
+	unknown := json.RawMessage(`{"seq":1,"kind":"tomorrow","message":"new","tomorrow":{}}`)
+	enough := errors.New("enough")
+	_, got, err = play(t, []answer{message(1, unknown)},
+		func(ctx context.Context, c *shepherd.Client) (e any, err error) {
+			err = c.Events(ctx, func(told shepherd.Event) error { e = told; return enough })
+			return e, err
+		})
+	want := shepherd.Event{Seq: 1, Kind: "tomorrow", Message: "new"}
+	if !errors.Is(err, enough) || !reflect.DeepEqual(got, want) {
+		t.Errorf("read was %+v, %v, not %+v", got, err, want)
+	}
+}
 
 // parseGolden is the golden, by the names of its calls. Where there is none it is empty.
 func parseGolden(t *testing.T) map[string][]string {

@@ -49,7 +49,9 @@ func returns(
 }
 
 // refused is a call that the shepherd answers with an error which keeps its identity.
-func refused(name, code string, err error, call func(context.Context, *shepherd.Client) error) goldenCall {
+func refused(
+	name, code string, err error, call func(context.Context, *shepherd.Client) error,
+) goldenCall {
 	a := frame.Answer{Last: true, Error: err.Error(), Code: code}
 	return goldenCall{name: name, call: silent(call), script: []answer{message(1, a)}, err: err}
 }
@@ -76,6 +78,8 @@ func goldenCalls(t *testing.T) []goldenCall {
 		s.Shepherd = 0 // is not on the wire
 		return s, err
 	}
+	stats := func(ctx context.Context, c *shepherd.Client) (any, error) { return c.Stats(ctx) }
+	wait := func(ctx context.Context, c *shepherd.Client) (any, error) { return c.Wait(ctx) }
 	sleepTo := func(depth idle.Depth) func(context.Context, *shepherd.Client) error {
 		return func(ctx context.Context, c *shepherd.Client) error { return c.Sleep(ctx, depth) }
 	}
@@ -87,9 +91,7 @@ func goldenCalls(t *testing.T) []goldenCall {
 	}
 	return append(all,
 		returns("status", filled[shepherd.Status](t), status),
-		returns("stats", filled[shepherd.Stats](t), func(ctx context.Context, c *shepherd.Client) (any, error) {
-			return c.Stats(ctx)
-		}),
+		returns("stats", filled[shepherd.Stats](t), stats),
 		returns("signal", nil, silent(func(ctx context.Context, c *shepherd.Client) error {
 			return c.Signal(ctx, "SIGWINCH")
 		})),
@@ -102,9 +104,7 @@ func goldenCalls(t *testing.T) []goldenCall {
 		returns("stop", nil, silent(func(ctx context.Context, c *shepherd.Client) error {
 			return c.Stop(ctx, 1500*time.Millisecond, "SIGTERM")
 		})),
-		returns("wait", filled[shepherd.Exit](t), func(ctx context.Context, c *shepherd.Client) (any, error) {
-			return c.Wait(ctx)
-		}),
+		returns("wait", filled[shepherd.Exit](t), wait),
 		refused("wake, exited", "exited", shepherd.ErrExited, wake),
 		refused("sleep, in use", "in_use", shepherd.ErrInUse, sleepTo(idle.Park)),
 		refused("sleep, no freezer", "no_freezer", cgroup.ErrNoFreezer, sleepTo(idle.Freeze)),

@@ -2,7 +2,7 @@ package shepherd_test
 
 import (
 	"context"
-	bytes "encoding/binary"
+	endian "encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -29,13 +29,13 @@ func readWire(r io.Reader) (wireFrame, error) {
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return wireFrame{}, err
 	}
-	content := make([]byte, bytes.BigEndian.Uint32(head[:]))
+	content := make([]byte, endian.BigEndian.Uint32(head[:]))
 	_, err := io.ReadFull(r, content)
 	return wireFrame{head[4], string(content)}, err
 }
 
 func (f wireFrame) writeTo(w io.Writer) error {
-	head := append(bytes.BigEndian.AppendUint32(nil, uint32(len(f.content))), f.kind)
+	head := append(endian.BigEndian.AppendUint32(nil, uint32(len(f.content))), f.kind)
 	_, err := w.Write(append(head, f.content...))
 	return err
 }
