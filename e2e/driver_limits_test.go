@@ -32,9 +32,9 @@ func limitFiles(controller string) []string {
 	return nil
 }
 
-// testLimits: a task has the weight, the memory limits and the cores that raw_exec gives the
-// same one on the same agent. Before 1.7 raw_exec limits nothing: there it is held to what the
-// job says.
+// testLimits: a task has the weight and the memory limits that raw_exec gives the same one on the
+// same agent, and the cores that it asks for. Before 1.7 raw_exec limits nothing: there it is
+// held to what the job says.
 func testLimits(t *testing.T, d *driven) {
 	d.allowOversubscription()
 	for _, c := range []struct {
@@ -116,7 +116,10 @@ func (d *driven) limitsOf(job drivenJob) map[string]string {
 	})
 	limits := limitsOf(d.t, pids[0])
 	if cores := alloc.AllocatedResources.Tasks["app"].Cpu.ReservedCores; len(cores) > 0 {
-		checkCores(d.t, limits, cores)
+		if job.driver == "doze" {
+			checkCores(d.t, limits, cores)
+		}
+		delete(limits, "cpuset.cpus")
 	}
 	_, _, err := d.client.Jobs().Deregister(job.id, true, d.write())
 	fail(d.t, err)
@@ -124,8 +127,8 @@ func (d *driven) limitsOf(job drivenJob) map[string]string {
 	return limits
 }
 
-// checkCores: it may run on the cores that Nomad has reserved for it, and on no other. Which
-// they are is the next one's own matter.
+// checkCores: it may run on the cores that Nomad has reserved for it, and on no other. raw_exec is
+// no measure of that: with cgroup v1 its tasks were seen on other cores as well (Nomad 2.0.5).
 func checkCores(t testing.TB, limits map[string]string, cores []uint16) {
 	t.Helper()
 	var reserved []string
@@ -135,7 +138,6 @@ func checkCores(t testing.TB, limits map[string]string, cores []uint16) {
 	if got := limits["cpuset.cpus"]; got != strings.Join(reserved, ",") {
 		t.Errorf("it may run on the cores %q, reserved are %v", got, reserved)
 	}
-	delete(limits, "cpuset.cpus")
 }
 
 // limitsOf reads the limits of a process's cgroups.
