@@ -24,6 +24,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, http.ListenAndServe(":"+os.Getenv("DOZE_PORT"), nil))
 		os.Exit(1)
 	}
+	if len(os.Args) > 2 && os.Args[1] == apartArg {
+		fmt.Fprintln(os.Stderr, standApart(os.Args[2]))
+		os.Exit(1)
+	}
 	if driver.IsPlugin() {
 		os.Exit(driver.Main("0.1.0"))
 	}

@@ -1,29 +1,48 @@
 package driver_test
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"doze/plugins/base"
 	"doze/plugins/host"
 )
 
 // Agents start the plugin to ask and to check, on machines where it is never used: until it
-// is configured it makes nothing and has nothing open that it could write to.
+// is configured it makes nothing, starts nothing, listens nowhere but at go-plugin's socket,
+// and has nothing open that it could write to. That holds of the program that is installed,
+// whose other verbs it is too.
 func TestPlugin_notConfigured_touchesNothing(t *testing.T) {
-	program, err := os.Executable()
+	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, sockets := filepath.Join(t.TempDir(), "state"), t.TempDir()
-	p, err := host.Launch(host.Command{Path: program,
-		Env: []string{"TMPDIR=" + sockets, "GORACE=atexit_sleep_ms=0"}})
+	for name, program := range map[string]string{"alone": self, "installed": installed(t)} {
+		t.Run(name, func(t *testing.T) { touchesNothing(t, program) })
+	}
+}
+
+// installed is the program that is put into a node's plugin_dir.
+func installed(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "doze")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, "doze/cmd/doze")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build the program: %v\n%s", err, out)
+	}
+	return program
+}
+
+func touchesNothing(t *testing.T, program string) {
+	t.Helper()
+	state, sockets := filepath.Join(briefDir(t), "state"), briefDir(t)
+	mark := "UNTOUCHED=" + sockets
+	p, err := host.Launch(apart(t, host.Command{Path: program,
+		Env: []string{mark, "TMPDIR=" + sockets, "GORACE=atexit_sleep_ms=0"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +59,14 @@ func TestPlugin_notConfigured_touchesNothing(t *testing.T) {
 	if _, err := os.Lstat(state); err == nil {
 		t.Error("state_dir was made by a plugin that was only asked and checked")
 	}
-	if open := writable(t, p.Attachment().PID); len(open) != 0 {
-		t.Errorf("it has open to write %q", open)
+	pid := p.Attachment().PID
+	for what, found := range map[string][]string{
+		"files that are open to write": writable(t, pid), "new files": made(t, pid),
+		"sockets": listening(t, pid, sockets), "processes": started(t, pid, mark),
+	} {
+		if len(found) != 0 {
+			t.Errorf("a plugin that was only asked and checked has %s: %q", what, found)
+		}
 	}
 	left, err := os.ReadDir(sockets)
 	if err != nil || len(left) != 1 || left[0].Type() != fs.ModeSocket {
@@ -57,6 +82,21 @@ func TestPlugin_notConfigured_touchesNothing(t *testing.T) {
 	}
 }
 
+// briefDir is an empty directory whose path is short enough for sockets.
+func briefDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "doze")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 // configOf is the config block for a plugin that is only to check it.
 func configOf(t *testing.T, p *host.Plugin, block map[string]any) base.Config {
 	t.Helper()
@@ -69,33 +109,4 @@ func configOf(t *testing.T, p *host.Plugin, block map[string]any) base.Config {
 		t.Fatal(err)
 	}
 	return base.Config{Raw: raw}
-}
-
-// writable are the files and directories of the machine that a process has open to write to.
-// Its pipes and sockets are none of them.
-func writable(t *testing.T, pid int) (paths []string) {
-	t.Helper()
-	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
-	if err != nil || len(fds) < 3 {
-		t.Fatalf("process %d has %d files open, %v", pid, len(fds), err)
-	}
-	for _, fd := range fds {
-		path, err := os.Readlink(fd)
-		if os.IsNotExist(err) {
-			continue // closed meanwhile
-		}
-		info, infoErr := os.ReadFile(strings.Replace(fd, "/fd/", "/fdinfo/", 1))
-		if err != nil || infoErr != nil {
-			t.Fatalf("cannot look at %s: %v, %v", fd, err, infoErr)
-		}
-		_, flags, _ := strings.Cut(string(info), "flags:\t")
-		var mode int
-		if _, err := fmt.Sscanf(flags, "%o", &mode); err != nil {
-			t.Fatalf("cannot read the flags of %s in %q: %v", fd, info, err)
-		}
-		if strings.HasPrefix(path, "/") && path != os.DevNull && mode&unix.O_ACCMODE != unix.O_RDONLY {
-			paths = append(paths, path)
-		}
-	}
-	return paths
 }
