@@ -202,8 +202,9 @@ func (t *task) answers() (addr string, well bool) {
 	return "", false
 }
 
-// parked implements lives.
+// parked implements lives. The port is told to be asleep before the task says that it is parked.
 func (t *task) parked() bool {
-	_, depth, _ := t.look()
-	return depth == idle.Park
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.app == nil || t.app.parking
 }

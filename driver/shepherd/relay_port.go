@@ -39,7 +39,7 @@ type lives interface {
 	// answers returns where the application is to be asked for a shielded path now, "" where it
 	// is not to be, and whether it is well then: asleep, or waking after it has been ready.
 	answers() (addr string, well bool)
-	// parked reports whether there is no application.
+	// parked reports whether the application has ended, or is about to, since it is parked.
 	parked() bool
 }
 
