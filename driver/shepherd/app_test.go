@@ -49,6 +49,7 @@ func runApp(name string, args []string) int {
 		"nonblock":  appNonblock,
 		"orphan":    appOrphan,
 		"poke":      appPoke,
+		"locker":    appLocker,
 		"launch":    appLaunch,
 		"noting":    appNoting,
 	}

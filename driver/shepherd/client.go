@@ -131,7 +131,7 @@ func (c *Client) Signal(ctx context.Context, name string) error {
 // Sleep freezes or parks the task now, as deep as depth, also where Spec has no such step,
 // and returns when that has happened. What has not been ready yet is not frozen. Relayed
 // connections stay open, and a byte from a client wakes it again; with Socket activation it
-// is ErrInUse while any is open.
+// is ErrInUse while any is open, and with either while a command runs (Exec).
 func (c *Client) Sleep(ctx context.Context, depth idle.Depth) error {
 	return c.do(ctx, callSleep, sleepParams{Depth: depth}, nil)
 }

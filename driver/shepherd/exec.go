@@ -10,7 +10,6 @@ import (
 
 	"doze/driver/shepherd/cgroup"
 	"doze/driver/shepherd/frame"
-	"doze/idle"
 )
 
 // execParams is ExecSpec on the wire; sizes follow as messages.
@@ -33,15 +32,14 @@ func (s *server) exec(ctx context.Context, c *frame.Call) (any, error) {
 	if t.hasEnded() {
 		return nil, ErrExited
 	}
-	defer t.group.Release() // it counts as use from here to its end
-	if !t.group.Acquire() {
-		if err := t.rouse(ctx); err != nil {
-			return nil, err
-		}
+	t.enter() // until its end
+	defer t.leave()
+	if err := t.rouse(ctx, "exec"); err != nil {
+		return nil, err
 	}
 	d, child, err := t.startBeside(p)
 	for errors.Is(err, cgroup.ErrFrozen) { // the sleep was faster
-		if err := t.rouse(ctx); err != nil {
+		if err := t.rouse(ctx, "exec"); err != nil {
 			return nil, err
 		}
 		d, child, err = t.startBeside(p)
@@ -51,17 +49,6 @@ func (s *server) exec(ctx context.Context, c *frame.Call) (any, error) {
 	}
 	defer d.close()
 	return d.carry(ctx, child, c)
-}
-
-// rouse has the process run, ready or not: executing is how one finds out why it is not.
-func (t *task) rouse(ctx context.Context) error {
-	_, depth, _ := t.look()
-	if state := t.group.Status().State; depth != idle.Awake || onTheWayDown(state) {
-		if err := t.group.Wake(ctx, "exec"); err != nil {
-			return t.goneOr(err)
-		}
-	}
-	return t.awaitProcess(ctx)
 }
 
 // stdio are the ends of a command's descriptors that stay here.
@@ -90,6 +77,7 @@ func (t *task) startBeside(p execParams) (*stdio, *process, error) {
 	child, err := t.spawn(command{
 		path: path, argv: p.Argv, dir: t.spec.Dir, tty: p.TTY,
 		env: t.spec.environ(port, p.Env), files: d.theirs, owned: d.theirs,
+		stays: true,
 	})
 	if err != nil {
 		d.close()

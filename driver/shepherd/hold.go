@@ -173,9 +173,11 @@ func (t *task) hold(ctx context.Context, calls *server) error {
 		})
 	}
 	parts.Wait()
-	err := errors.Join(append(errs, t.spawner.killed())...)
-	t.watchers.Wait()
-	return err
+	killed := t.spawner.killed()
+	if !errors.Is(killed, errSurvives) { // else nobody knows for how long
+		t.watchers.Wait()
+	}
+	return errors.Join(append(errs, killed)...)
 }
 
 // sleeps reports whether the process stands still or is parked.

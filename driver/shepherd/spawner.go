@@ -1,7 +1,6 @@
 package shepherd
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/signal"
@@ -34,13 +33,6 @@ type spawner struct {
 	children map[int]*process
 }
 
-// process is a child that was started here.
-type process struct {
-	pid   int
-	ended chan struct{} // closed at its end
-	state syscall.WaitStatus
-}
-
 // command is a program to start.
 type command struct {
 	path  string
@@ -50,6 +42,7 @@ type command struct {
 	files []*os.File // descriptors 0, 1, 2, …
 	owned []*os.File // closed here once it has started, or failed to
 	tty   bool       // descriptor 0 becomes the controlling terminal
+	stays bool       // it is the task's, or its user's, and not the shepherd's own
 }
 
 type order struct {
@@ -138,7 +131,7 @@ func (s *spawner) fork(c command) (*process, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "start", Path: c.path, Err: err}
 	}
-	p := &process{pid: pid, ended: make(chan struct{})}
+	p := &process{pid: pid, stays: c.stays, ended: make(chan struct{})}
 	s.children[pid] = p
 	return p, nil
 }
@@ -209,6 +202,9 @@ func (s *spawner) reapAll() bool {
 	}
 }
 
+// errSurvives: the kernel does not end what was killed, as long as it waits for a disk.
+var errSurvives = errors.New("some of the task's processes survive SIGKILL")
+
 // killed kills everything that the task has started and waits until it is gone.
 func (s *spawner) killed() error {
 	deadline := time.Now().Add(killedWithin)
@@ -218,7 +214,7 @@ func (s *spawner) killed() error {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return errors.Join(err, errors.New("some of the task's processes survive SIGKILL"))
+			return errors.Join(err, errSurvives)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -265,19 +261,4 @@ func children() []int {
 		}
 	}
 	return pids
-}
-
-// wait returns nil when the process has ended. When ctx ends first the process and its
-// session are killed, and ctx's cause is the error.
-func (p *process) wait(ctx context.Context) error {
-	select {
-	case <-p.ended:
-		return nil
-	case <-ctx.Done():
-	}
-	// ESRCH: it has ended just now
-	if err := syscall.Kill(-p.pid, syscall.SIGKILL); err == nil {
-		<-p.ended
-	}
-	return context.Cause(ctx)
 }

@@ -39,9 +39,10 @@ type task struct {
 
 	ops       chan struct{} // holds one token while nothing changes the process
 	readyOnce atomic.Bool
-	parkInUse atomic.Bool // a command: park although connections are open
-	putOff    atomic.Bool // the last Sleep has only put it off
-	stopping  atomic.Bool // it ends because it was told to
+	parkInUse atomic.Bool  // a command: park although connections are open
+	guests    atomic.Int64 // commands and signals under way; see enter
+	putOff    atomic.Bool  // the last Sleep has only put it off
+	stopping  atomic.Bool  // it ends because it was told to
 	hits      limitHits
 
 	mu      sync.Mutex
@@ -62,7 +63,8 @@ type application struct {
 	addr    string
 	started time.Time
 	ooms    uint64 // of the cgroup, at its start
-	parking bool   // its end is no exit
+	told    toldSignals
+	parking bool // its end is no exit; guarded by task.mu
 }
 
 func (t *task) lock(ctx context.Context) error {
@@ -117,18 +119,35 @@ func (t *task) up() (*application, error) {
 	case depth == idle.Awake:
 		return app, nil
 	}
-	if err := t.port.awake(); err != nil {
-		return nil, err
+	err := t.port.awake()
+	if err == nil {
+		err = t.thaw()
 	}
-	if err := t.cgroups.Thaw(); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot thaw: %w", err), t.port.asleep())
+	if err != nil {
+		return nil, errors.Join(err, t.port.asleep())
 	}
 	t.change(func() { t.depth = idle.Awake })
 	return app, nil
 }
 
-// start starts the application. The caller holds ops.
+func (t *task) thaw() error {
+	if err := t.cgroups.Thaw(); err != nil {
+		return fmt.Errorf("cannot thaw: %w", err)
+	}
+	return nil
+}
+
+// start starts the application. Where it can't be, the port goes on to watch for who could
+// have it tried again. The caller holds ops.
 func (t *task) start() (*application, error) {
+	app, err := t.startAwake()
+	if err != nil {
+		return nil, errors.Join(err, t.port.asleep())
+	}
+	return app, nil
+}
+
+func (t *task) startAwake() (*application, error) {
 	if err := t.port.awake(); err != nil {
 		return nil, err
 	}
@@ -140,6 +159,7 @@ func (t *task) start() (*application, error) {
 		return nil, err
 	}
 	app.ooms = t.cgroups.OOMKills()
+	c.stays = true
 	if app.process, err = t.spawn(c); err != nil {
 		return nil, err
 	}

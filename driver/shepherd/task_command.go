@@ -38,29 +38,49 @@ func (t *task) stats() Stats { return t.cgroups.Stats() }
 
 // signal thaws the application first: a frozen process handles none.
 func (t *task) signal(ctx context.Context, sig syscall.Signal) error {
-	app, depth, _ := t.look()
-	if app == nil {
+	app, _, _ := t.look()
+	if t.leaves(app) {
 		return t.unheard(sig)
 	}
-	if depth != idle.Awake {
-		if err := t.group.Wake(ctx, "signal"); err != nil {
-			return t.goneOr(err)
-		}
-		if err := t.awaitProcess(ctx); err != nil {
-			return err
-		}
-	}
-	if app, _, _ = t.look(); app == nil {
+	t.enter()
+	defer t.leave()
+	err := t.rouse(ctx, "signal")
+	switch {
+	case t.leaves(app):
 		return t.unheard(sig)
+	case err != nil:
+		return err
 	}
-	return app.signal(sig)
+	return app.tell(sig)
+}
+
+// enter begins what keeps the task awake until leave: a freeze that is on its way already
+// sees it, or is seen by rouse.
+func (t *task) enter() {
+	t.guests.Add(1)
+	t.group.Acquire()
+}
+
+func (t *task) leave() {
+	t.group.Release()
+	t.guests.Add(-1)
+}
+
+// leaves reports whether an application is none any more, or is being parked.
+func (t *task) leaves(app *application) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return app == nil || app != t.app || app.parking
 }
 
 // unheard is the end of a signal to a task without a process. A parked one has nothing to be
 // told: whatever has changed it finds when it starts. That is no error, since Nomad kills a
 // task that it can't tell of a new template (change_mode = "signal").
 func (t *task) unheard(sig syscall.Signal) error {
-	if t.hasEnded() {
+	t.mu.Lock()
+	exited := t.exit != nil
+	t.mu.Unlock()
+	if exited {
 		return ErrExited
 	}
 	t.journal.add(time.Now(), Event{Kind: EventUnheard, Message: unix.SignalName(sig) +
@@ -78,6 +98,22 @@ func (t *task) goneOr(err error) error {
 
 // onTheWayDown reports whether the process is about to stand still.
 func onTheWayDown(s idle.State) bool { return s == idle.Draining || s == idle.Sleeping }
+
+// goesDown reports whether the process stands still, or is about to.
+func (t *task) goesDown() bool {
+	_, depth, _ := t.look()
+	return depth != idle.Awake || onTheWayDown(t.group.Status().State)
+}
+
+// rouse has the process run, ready or not: executing is how one finds out why it is not.
+func (t *task) rouse(ctx context.Context, cause string) error {
+	if t.goesDown() {
+		if err := t.group.Wake(ctx, cause); err != nil {
+			return t.goneOr(err)
+		}
+	}
+	return t.awaitProcess(ctx)
+}
 
 // awaitProcess waits until the application's process runs.
 func (t *task) awaitProcess(ctx context.Context) error {
@@ -102,7 +138,7 @@ func (t *task) awaitProcess(ctx context.Context) error {
 
 // sleepNow puts the task to sleep by command. Relayed connections do not keep it awake:
 // they stay open, and are looked after (see relayPort.asleep). Those that wait for it to
-// wake do: they would be lost.
+// wake do, which would be lost, and so do commands that run beside it.
 func (t *task) sleepNow(ctx context.Context, depth idle.Depth) error {
 	if t.hasEnded() {
 		return ErrExited
@@ -115,7 +151,8 @@ func (t *task) sleepNow(ctx context.Context, depth idle.Depth) error {
 		defer t.parkInUse.Store(false)
 	}
 	err := t.group.SleepAt(ctx, depth, "command", false)
-	passed := t.spec.Activation != Socket && t.group.Status().State == idle.Ready
+	passed := t.spec.Activation != Socket && t.guests.Load() == 0 &&
+		t.group.Status().State == idle.Ready
 	if errors.Is(err, idle.ErrLeased) && passed {
 		err = t.group.SleepAt(ctx, depth, "command", true)
 	}

@@ -42,11 +42,11 @@ func (t *task) down(ctx context.Context, depth idle.Depth) error {
 	t.port.settle(ctx, depth)
 	var err error
 	if depth == idle.Freeze {
-		err = t.freeze(ctx)
+		err = t.freeze(ctx, app)
 	} else {
 		err = t.park(ctx, app, now)
 	}
-	if err != nil && now == idle.Awake {
+	if _, depth, _ := t.look(); err != nil && depth == idle.Awake {
 		err = errors.Join(err, t.port.awake())
 	}
 	return err
@@ -54,19 +54,36 @@ func (t *task) down(ctx context.Context, depth idle.Depth) error {
 
 // freeze stops the application where it stands. What came in between the decision and the
 // freeze is looked for once all stand still: nobody is left waiting for a frozen process.
-func (t *task) freeze(ctx context.Context) error {
+func (t *task) freeze(ctx context.Context, app *application) error {
 	if !t.readyOnce.Load() {
 		return &idle.NotNowError{Reason: errNotReady.Error(), After: t.spec.firstStep()}
 	}
+	t.spawner.settle(ctx)
 	if err := t.cgroups.Freeze(ctx); err != nil {
 		return err
 	}
-	if t.port.busy() {
-		err := &idle.NotNowError{Reason: "a connection came in", After: t.spec.firstStep()}
-		return errors.Join(err, t.cgroups.Thaw())
+	if reason := t.cameIn(app); reason != "" {
+		err := &idle.NotNowError{Reason: reason, After: t.spec.firstStep()}
+		return errors.Join(err, t.thaw())
+	}
+	if err := t.port.asleep(); err != nil {
+		return errors.Join(err, t.thaw())
 	}
 	t.change(func() { t.depth = idle.Freeze })
-	return t.port.asleep()
+	return nil
+}
+
+// cameIn says who waits for the application and has not been counted, "" for nobody.
+func (t *task) cameIn(app *application) string {
+	switch {
+	case t.port.busy():
+		return "a connection came in"
+	case t.guests.Load() > 0:
+		return "a command or a signal came in"
+	case app != nil && app.untaken():
+		return "it has not taken a signal yet"
+	}
+	return ""
 }
 
 // park ends the application's process and keeps all else. From the last look at who uses it
@@ -82,22 +99,38 @@ func (t *task) park(ctx context.Context, app *application, now idle.Depth) error
 	if err := t.port.keepOut(); err != nil {
 		return err
 	}
-	err := t.endParked(ctx, app)
-	if err := errors.Join(err, t.port.letIn()); err != nil {
+	err := errors.Join(t.endParked(ctx, app), t.port.letIn())
+	if err == nil {
+		err = t.port.asleep()
+	}
+	if err != nil { // nobody could reach it, or it is not over yet
+		t.keep(app)
 		return err
 	}
 	t.change(func() { t.app, t.depth = nil, idle.Park })
-	return t.port.asleep()
+	return nil
 }
 
 func (t *task) endParked(ctx context.Context, app *application) error {
-	if t.port.busy() {
-		return &idle.NotNowError{Reason: "a connection came in", After: lookAgainAfter}
+	if reason := t.cameIn(nil); reason != "" {
+		return &idle.NotNowError{Reason: reason, After: lookAgainAfter}
 	}
 	t.mu.Lock()
 	app.parking = true
 	t.mu.Unlock()
 	return t.end(ctx, app, ending{t.spec.ParkSignal, t.spec.ParkTimeout})
+}
+
+// keep takes back that the application is parked, which has failed: its end, be it past or to
+// come, is the task's.
+func (t *task) keep(app *application) {
+	t.mu.Lock()
+	was := app.parking
+	app.parking = false
+	t.mu.Unlock()
+	if was { // whoever has watched it may have left
+		t.watchers.Go(func() { t.watch(app) })
+	}
 }
 
 // ending is how an application is ended.
