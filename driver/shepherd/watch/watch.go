@@ -33,27 +33,45 @@ func New(fd int, events uint32) (*Watch, error) {
 	}
 	w.epoll = os.NewFile(uintptr(epfd), "epoll")
 	if w.raw, err = w.epoll.SyscallConn(); err == nil {
-		err = unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Fd: int32(fd)})
+		err = w.Arm() // tells whether it can be watched at all
+	}
+	if err == nil {
+		err = w.Disarm()
 	}
 	if err != nil {
 		_ = w.epoll.Close() // it was never used
-		return nil, fmt.Errorf("cannot watch: %w", err)
+		return nil, err
 	}
 	return w, nil
 }
 
 // Arm has Wait return for the next event, or for one that is there already.
-func (w *Watch) Arm() error { return w.set(w.events | unix.EPOLLONESHOT) }
-
-// Disarm has Wait go on waiting.
-func (w *Watch) Disarm() error { return w.set(unix.EPOLLONESHOT) }
-
-func (w *Watch) set(events uint32) error {
-	var ctlErr error
-	err := w.raw.Control(func(epfd uintptr) {
-		e := unix.EpollEvent{Fd: int32(w.fd), Events: events}
-		ctlErr = unix.EpollCtl(int(epfd), unix.EPOLL_CTL_MOD, w.fd, &e)
+func (w *Watch) Arm() error {
+	return w.control(func(epfd int) error {
+		e := unix.EpollEvent{Fd: int32(w.fd), Events: w.events | unix.EPOLLONESHOT}
+		err := unix.EpollCtl(epfd, unix.EPOLL_CTL_MOD, w.fd, &e)
+		if err == unix.ENOENT {
+			err = unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, w.fd, &e)
+		}
+		return err
 	})
+}
+
+// Disarm has Wait go on waiting. The descriptor leaves the epoll instance, which would tell of
+// errors and hang-ups even where it is asked for nothing.
+func (w *Watch) Disarm() error {
+	return w.control(func(epfd int) error {
+		err := unix.EpollCtl(epfd, unix.EPOLL_CTL_DEL, w.fd, nil)
+		if err == unix.ENOENT {
+			return nil
+		}
+		return err
+	})
+}
+
+func (w *Watch) control(do func(epfd int) error) error {
+	var ctlErr error
+	err := w.raw.Control(func(epfd uintptr) { ctlErr = do(int(epfd)) })
 	if err == nil {
 		err = ctlErr
 	}

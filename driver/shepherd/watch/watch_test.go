@@ -1,6 +1,7 @@
 package watch_test
 
 import (
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -60,5 +61,37 @@ func TestWatch_armed_returnsOnceAnEvent(t *testing.T) {
 	}
 	if err := watched.Arm(); err == nil {
 		t.Fatal("armed after the end")
+	}
+}
+
+// A socket that was shut down hangs up for good. Nobody is to be told who has not asked.
+func TestWatch_disarmed_isNotToldOfAHangUp(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	watched, err := watch.New(int(r.Fd()), unix.EPOLLIN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan error, 1)
+	go func() { events <- watched.Wait() }()
+	if err := errors.Join(watched.Arm(), watched.Disarm(), watched.Disarm(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-events:
+		t.Fatal("an event while disarmed:", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := watched.Arm(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-events; err != nil {
+		t.Fatal(err)
+	}
+	if err := watched.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
