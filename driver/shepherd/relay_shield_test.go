@@ -23,7 +23,8 @@ func TestShield_freezePutOff_isTheApplicationsToAnswer(t *testing.T) {
 	if err := os.WriteFile(passes, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.Probe = healthgate.ProbeConfig{Kind: "exec", Command: []string{"/bin/sh", "-c", "test -e " + passes}}
+	s.Probe = healthgate.ProbeConfig{Kind: "exec",
+		Command: []string{"/bin/sh", "-c", "test -e " + passes}}
 	c := launch(t, s)
 	conn := dial(t, c)
 	echo(t, conn, "it listens") // which its probe does not say
