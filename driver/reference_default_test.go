@@ -2,9 +2,7 @@ package driver
 
 import (
 	"encoding/json"
-	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,21 +16,11 @@ import (
 // referenceRow is a key of docs/driver.md, and the text of its column "default".
 type referenceRow struct{ key, byDefault string }
 
-// referenceRows are those of the tables of the agent's block, three columns wide, or of a
-// task's, four.
-func referenceRows(t *testing.T, columns int) (rows []referenceRow) {
+// referenceRows are those of a table whose last columns are the default and the meaning.
+func referenceRows(t *testing.T, table string) (rows []referenceRow) {
 	t.Helper()
-	text, err := os.ReadFile("../docs/driver.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	row := regexp.MustCompile("^\\| `([a-z_]+)` \\|.*\\|$")
-	for line := range strings.Lines(string(text)) {
-		match := row.FindStringSubmatch(strings.TrimSpace(line))
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
-		if match != nil && len(cells) == columns {
-			rows = append(rows, referenceRow{match[1], strings.TrimSpace(cells[columns-2])})
-		}
+	for _, row := range rowsOf(t, table) {
+		rows = append(rows, referenceRow{strings.Trim(row[0], "`"), row[strings.Count(table, "|")-3]})
 	}
 	return rows
 }
@@ -95,10 +83,7 @@ func encoded(t *testing.T, schema hclspec.Spec, keys map[string]any) []byte {
 }
 
 func TestReference_defaultsOfTheAgentsBlock_areWhatALeftOutKeyMeans(t *testing.T) {
-	rows := referenceRows(t, 3)
-	if len(rows) != len(agentSchema().(hclspec.Object)) {
-		t.Errorf("there are %d rows: %v", len(rows), rows)
-	}
+	rows := referenceRows(t, agentTable)
 	for _, row := range rows {
 		row.check(t, agentSchema(), rawAgent{}, func(keys map[string]any) any {
 			c, err := readAgentConfig(base.Config{Raw: encoded(t, agentSchema(), keys)})
@@ -111,10 +96,7 @@ func TestReference_defaultsOfTheAgentsBlock_areWhatALeftOutKeyMeans(t *testing.T
 }
 
 func TestReference_defaultsOfATasksBlock_areWhatALeftOutKeyMeans(t *testing.T) {
-	rows := referenceRows(t, 4)
-	if len(rows) != len(taskSchema().(hclspec.Object)) {
-		t.Errorf("there are %d rows: %v", len(rows), rows)
-	}
+	rows := referenceRows(t, taskTable)
 	for _, row := range rows {
 		row.check(t, taskSchema(), rawTask{}, func(keys map[string]any) any {
 			block := map[string]any{"command": "web"}
