@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"doze/driver/shepherd"
@@ -27,23 +28,28 @@ func (f *torrent) Read(p []byte) (int, error) {
 
 // Whoever sends more than the command reads is heard all the same when he leaves.
 func TestClient_execGivenUpWithUnreadInput_killsTheCommand(t *testing.T) {
-	c := launch(t, spec(t, "http"))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	runs := make(chan struct{})
-	input := &torrent{runs: runs, much: cancel, left: 7} // of 32 KiB; a pipe keeps two of them
-	out := writerFunc(func(p []byte) (int, error) {
-		close(runs)
-		return len(p), nil
-	})
-	sleeps := shepherd.ExecSpec{Argv: []string{"sh", "-c", "echo here; exec sleep 1003"}}
-	_, err := c.Exec(ctx, sleeps, input, out, nil)
-	if !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
+	for name, tty := range map[string]bool{"pipes": false, "a terminal": true} {
+		t.Run(name, func(t *testing.T) {
+			c := launch(t, spec(t, "http"))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			runs := make(chan struct{})
+			input := &torrent{runs: runs, much: cancel, left: 7} // of 32 KiB; a pipe keeps two
+			begun := sync.OnceFunc(func() { close(runs) })
+			out := writerFunc(func(p []byte) (int, error) {
+				begun()
+				return len(p), nil
+			})
+			sleeps := shepherd.ExecSpec{TTY: tty,
+				Argv: []string{"sh", "-c", "echo here; exec sleep 1003"}}
+			if _, err := c.Exec(ctx, sleeps, input, out, nil); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			await(t, c, "out of use", func(s shepherd.Status) bool { return s.InFlight == 0 })
+			await(t, c, "rid of it", func(shepherd.Status) bool {
+				all := run(t, c, "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+				return !strings.Contains(all, "sleep 1003 ")
+			})
+		})
 	}
-	await(t, c, "out of use", func(s shepherd.Status) bool { return s.InFlight == 0 })
-	await(t, c, "rid of it", func(shepherd.Status) bool {
-		all := run(t, c, "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
-		return !strings.Contains(all, "sleep 1003 ")
-	})
 }
