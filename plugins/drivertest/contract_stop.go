@@ -67,7 +67,7 @@ func (a *Agent) checkExited(task *Task) error {
 	case err != nil:
 		return err
 	case now.State != drivers.TaskExited:
-		return errors.New("Stop has returned, and the task is still there: " +
+		return errors.New("the task is still there: " +
 			"an agent takes its directory away now")
 	case now.CompletedAt.IsZero():
 		return errors.New("the task has exited, and nobody knows when")
