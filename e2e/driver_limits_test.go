@@ -81,7 +81,7 @@ func (d *driven) compareLimits(name string, ask nomad.Resources) {
 	}
 	raw := run("raw_exec")
 	d.t.Logf("%v, under raw_exec %v", ours, raw)
-	if strings.HasPrefix(version, "1.") { // v2's weight was on another curve before 2.0
+	if strings.HasPrefix(version, "1.") { // older ones have v2's weight on another curve
 		delete(ours, "cpu.weight")
 		delete(raw, "cpu.weight")
 	}
