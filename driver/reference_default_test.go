@@ -2,6 +2,7 @@ package driver
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -103,9 +104,7 @@ func TestReference_defaultsOfATasksBlock_areWhatALeftOutKeyMeans(t *testing.T) {
 			if row.key != "listen" { // most other keys mean something with it alone
 				block["listen"] = "http"
 			}
-			for key, value := range keys {
-				block[key] = value
-			}
+			maps.Copy(block, keys)
 			var raw rawTask
 			task := drivers.TaskConfig{Raw: encoded(t, taskSchema(), block)}
 			if err := task.Decode(&raw); err != nil {
