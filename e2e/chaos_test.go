@@ -68,7 +68,8 @@ type chaos struct {
 
 func newChaos(t *testing.T, seed uint64) *chaos {
 	w := &chaos{t: t, apps: newCountedApps(), faults: new(devnomad.Faults)}
-	nomad, err := devnomad.Start(devnomad.Config{Faults: w.faults, Runner: w.apps})
+	nomad, err := devnomad.Start(devnomad.Config{Faults: w.faults,
+		Drivers: map[string]devnomad.Runner{"raw_exec": w.apps}})
 	fail(t, err)
 	t.Cleanup(func() { fail(t, nomad.Close()) })
 	w.c = &cluster{addr: nomad.Addr(), namespace: "default", client: nomad.Client(), faults: w.faults}

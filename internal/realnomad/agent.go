@@ -318,9 +318,9 @@ const portsOfTasks = 500
 
 // holdPorts claims a range of ports that an agent gives to its tasks, since no agent looks
 // whether a port is free. The first of them is held as long as the agent is there, which
-// keeps the agents of other test processes away.
+// keeps the agents of other test processes away. The embedded cluster keeps to lower ones.
 func holdPorts() (first net.Listener, err error) {
-	const from, ranges = 20_000, 24 // Nomad's own are 20000 to 32000
+	const from, ranges = 26_000, 12 // Nomad's own are 20000 to 32000
 	for i := range ranges {
 		port := from + portsOfTasks*((os.Getpid()+i)%ranges)
 		if first, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
