@@ -129,6 +129,26 @@ func TestHold_readyTargetRefusesForEver_answersAtOneDeadline(t *testing.T) {
 	})
 }
 
+// At this process's limit of descriptors a request waits; the target is not to blame.
+func TestHold_noDescriptorLeft_isNotTheTargetsFault(t *testing.T) {
+	var w *world
+	dials := 0
+	short := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dials++; dials < 4 {
+			if members := w.group.Gate().Members(); len(members) != 1 || !members[0].Admitted {
+				w.t.Errorf("before dial %d: %+v", dials, members)
+			}
+			return nil, &net.OpError{Op: "dial", Err: syscall.EMFILE}
+		}
+		return w.net.DialContext(ctx, network, addr)
+	}
+	inWorld(t, setup{awake: true, gate: api.GateConfig{Dial: short}}, func(here *world) {
+		w = here
+		w.wantStatus(w.get("/"), 200)
+		w.wantWakes(1)
+	})
+}
+
 // A client that sends garbage must not discredit the target.
 func TestHold_brokenBodies_areNotTheTargetsFault(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })

@@ -123,7 +123,7 @@ func TestDriver_startedByAProcessThatDied_isTakenUp(t *testing.T) {
 // The plugin was killed in the middle of a launch: what is left of it is in the way.
 func TestDriver_halfALaunchIsLeft_isTidiedUpBefore(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
-		d.agent.StateDir = shortDir(t)
+		d.agent.StateDir = ShortDir(t)
 		left := d.dirOf("alloc/web/1")
 		if err := os.Mkdir(left, 0o700); err != nil {
 			t.Fatal(err)
@@ -189,7 +189,7 @@ func TestDriver_recover_worksFromDriverStateAloneAndAgain(t *testing.T) {
 // block says, and tell nobody why.
 func TestDriver_recoverAfterAShepherdsDeath_isTheTasksFailure(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
-		d.agent.StateDir = shortDir(t)
+		d.agent.StateDir = ShortDir(t)
 		task, started := mustStart(t, d)
 		// what a shepherd that was killed leaves
 		if err := os.Mkdir(d.dirOf(task.ID), 0o700); err != nil {
@@ -251,7 +251,7 @@ func TestDriver_manyWait_allHearOfOneExit(t *testing.T) {
 
 func TestDriver_shepherdDies_isTheTasksFailure(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
-		d.agent.StateDir = shortDir(t)
+		d.agent.StateDir = ShortDir(t)
 		task, _ := mustStart(t, d)
 		if err := os.Mkdir(d.dirOf(task.ID), 0o700); err != nil {
 			t.Fatal(err)
@@ -314,7 +314,7 @@ func TestDriver_stopBySignalThatIsNone_stopsAllTheSame(t *testing.T) {
 // What a shepherd that is killed while it tidies up has not done, the driver does.
 func TestDriver_shepherdDiesInItsDestroy_isTidiedUpAfter(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
-		d.agent.StateDir = shortDir(t)
+		d.agent.StateDir = ShortDir(t)
 		task, _ := mustStart(t, d)
 		if err := os.Mkdir(d.dirOf(task.ID), 0o700); err != nil {
 			t.Fatal(err)

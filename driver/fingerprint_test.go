@@ -17,8 +17,8 @@ import (
 	"doze/plugins/drivers"
 )
 
-// shortDir is an empty directory whose path is short enough for sockets.
-func shortDir(t testing.TB) string {
+// ShortDir is an empty directory whose path is short enough for sockets.
+func ShortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "doze")
 	if err != nil {
@@ -49,7 +49,7 @@ func agentBlock(t testing.TB, keys map[string]any) base.Config {
 
 func TestFingerprint_goodMachine_isHealthyWithAttributes(t *testing.T) {
 	d := New(Config{Version: "1.2.3"})
-	cfg := agentBlock(t, map[string]any{"state_dir": shortDir(t)})
+	cfg := agentBlock(t, map[string]any{"state_dir": ShortDir(t)})
 	if err := d.Configure(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -66,11 +66,11 @@ func TestFingerprint_goodMachine_isHealthyWithAttributes(t *testing.T) {
 }
 
 func TestFingerprint_whatKeepsTasksFromRunning_isTheReason(t *testing.T) {
-	open := shortDir(t)
+	open := ShortDir(t)
 	if err := os.Chmod(open, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(shortDir(t), "file")
+	file := filepath.Join(ShortDir(t), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestFingerprint_whatKeepsTasksFromRunning_isTheReason(t *testing.T) {
 		{survey(files("4.4.0", v1("cpu")), 0), nil, drivers.Unhealthy, "there is no freezer"},
 		{good(), map[string]any{"state_dir": open}, drivers.Unhealthy, "can be written to by others"},
 		{good(), map[string]any{"state_dir": file}, drivers.Unhealthy, "cannot make state_dir"},
-		{good(), map[string]any{"state_dir": shortDir(t), "user": "no-such-user"},
+		{good(), map[string]any{"state_dir": ShortDir(t), "user": "no-such-user"},
 			drivers.Unhealthy, "there is no user no-such-user"},
 	} {
 		d := New(Config{})
@@ -112,7 +112,7 @@ func TestFingerprint_nothingChanges_isToldOnce(t *testing.T) {
 }
 
 func TestFingerprint_somethingChanges_isToldWithTheNextLook(t *testing.T) {
-	dir := filepath.Join(shortDir(t), "doze")
+	dir := filepath.Join(ShortDir(t), "doze")
 	synctest.Test(t, func(t *testing.T) {
 		d := New(Config{})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*lookAgain)
@@ -160,7 +160,7 @@ func TestAgentConfig_everyProblem_isTold(t *testing.T) {
 }
 
 func TestAgentConfig_onlyChecked_touchesNothing(t *testing.T) {
-	dir := filepath.Join(shortDir(t), "doze")
+	dir := filepath.Join(ShortDir(t), "doze")
 	cfg := agentBlock(t, map[string]any{"state_dir": dir})
 	d := New(Config{})
 	if err := d.CheckConfig(cfg); err != nil {

@@ -15,7 +15,7 @@ import (
 // mounted is a directory on a small file system of its own.
 func mounted(t *testing.T, flags uintptr, options string) string {
 	t.Helper()
-	dir := shortDir(t)
+	dir := ShortDir(t)
 	if err := unix.Mount("tmpfs", dir, "tmpfs", flags, options+",mode=700"); err != nil {
 		t.Skipf("NEEDS TO MOUNT: no full or read-only file system can be had here: %v", err)
 	}

@@ -71,7 +71,7 @@ func TestDriver_logsOfTheAgent_areForTasksThatWantSome(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, d *Driver, flock *fakeFlock) {
-				cfg := agentBlock(t, map[string]any{"state_dir": shortDir(t),
+				cfg := agentBlock(t, map[string]any{"state_dir": ShortDir(t),
 					"logs": map[string]any{"max_files": 7}})
 				if err := d.Configure(t.Context(), cfg); err != nil {
 					t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"doze/driver"
 	"doze/plugins/base"
 	"doze/plugins/host"
 )
@@ -39,7 +40,7 @@ func installed(t *testing.T) string {
 
 func touchesNothing(t *testing.T, program string) {
 	t.Helper()
-	state, sockets := filepath.Join(briefDir(t), "state"), briefDir(t)
+	state, sockets := filepath.Join(driver.ShortDir(t), "state"), driver.ShortDir(t)
 	mark := "UNTOUCHED=" + sockets
 	p, err := host.Launch(apart(t, host.Command{Path: program,
 		Env: []string{mark, "TMPDIR=" + sockets, "GORACE=atexit_sleep_ms=0"}}))
@@ -80,21 +81,6 @@ func touchesNothing(t *testing.T, program string) {
 	if _, err := os.Lstat(state); err != nil {
 		t.Errorf("configured it has made no state_dir: %v", err)
 	}
-}
-
-// briefDir is an empty directory whose path is short enough for sockets.
-func briefDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "doze")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
 }
 
 // configOf is the config block for a plugin that is only to check it.

@@ -28,7 +28,9 @@ func runApart(t *testing.T, flags uintptr) {
 	case err != nil:
 		t.Error("in namespaces of its own: ", err)
 	case bytes.Contains(out, []byte("--- SKIP")):
-		t.Skip("SKIP: as said above")
+		_, why, _ := bytes.Cut(out, []byte("SKIP: "))
+		why, _, _ = bytes.Cut(why, []byte("\n"))
+		t.Skipf("SKIP: %s", why)
 	}
 }
 

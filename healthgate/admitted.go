@@ -77,12 +77,16 @@ const errorRun = 3
 // Report is the passive signal from the request path: a failed dial (ErrDial in its
 // chain) takes m out at once and has it probed at the wake pace; other errors do so after
 // a run of three; nil ends a run. Reports of errors that are not the target's (a client
-// that left) do not belong here. nil costs an atomic load and takes no lock.
+// that left) do not belong here; of a lack on this side (IsShortage) nothing follows. nil
+// costs an atomic load and takes no lock.
 func (g *Gate) Report(m *Member, err error) {
 	if err == nil {
 		if m.errs.Load() != 0 {
 			m.errs.Store(0)
 		}
+		return
+	}
+	if IsShortage(err) {
 		return
 	}
 	if !errors.Is(err, ErrDial) && m.errs.Add(1) < errorRun {

@@ -84,13 +84,8 @@ func dialVerdict(ctx context.Context, err error) Verdict {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return Unknown
 	}
-	for _, own := range []error{
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS,
-		syscall.EADDRNOTAVAIL, syscall.EACCES, syscall.EPERM,
-	} {
-		if errors.Is(err, own) {
-			return Unknown
-		}
+	if IsShortage(err) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) {
+		return Unknown
 	}
 	if _, ok := errors.AsType[*net.AddrError](err); ok {
 		return Unknown

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"doze/driver/shepherd"
 	"doze/driver/shepherd/cgroup"
 	"doze/idle"
 )
@@ -21,15 +20,7 @@ import (
 // has the golden's fields.
 func TestCalls_requestsOfTheGolden_areAnsweredByAShepherd(t *testing.T) {
 	dir := socketDir(t)
-	c, err := shepherd.Launch(t.Context(), dir, spec(t, "http"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Destroy(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := launchIn(t, dir, spec(t, "http"))
 	awaitState(t, c, idle.Ready)
 	golden := parseGolden(t)
 	for _, name := range []string{"status", "stats", "signal", "exec", "exec, terminal",
@@ -146,15 +137,7 @@ func differing(want, got any) (wrong []string) {
 // those of an older version too.
 func TestShepherd_traces_areWhereEveryVersionLooksForThem(t *testing.T) {
 	dir := socketDir(t)
-	c, err := shepherd.Launch(t.Context(), dir, spec(t, "http"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Destroy(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := launchIn(t, dir, spec(t, "http"))
 	var found []string
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -231,7 +231,7 @@ func (p *relayPort) reach(ctx context.Context, conn *net.TCPConn) (*net.TCPConn,
 			switch {
 			case err == nil:
 				return app.(*net.TCPConn), nil
-			case isShortage(err):
+			case healthgate.IsShortage(err):
 				if !p.wait(ctx, "cannot connect to the application", err) {
 					return nil, err
 				}

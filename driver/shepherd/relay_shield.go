@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"doze/driver/shepherd/relay"
+	"doze/healthgate"
 	"doze/idle"
 )
 
@@ -86,7 +87,7 @@ func (p *relayPort) passShielded(conn *net.TCPConn, request []byte) (passed, wel
 	defer cancel()
 	app, err := dialApp(ctx, "tcp", addr)
 	if err != nil {
-		return false, isShortage(err) // nothing was found out about the application
+		return false, healthgate.IsShortage(err) // nothing was found out about the application
 	}
 	over := make(chan struct{})
 	pair := relay.Pair{Client: conn, App: app.(*net.TCPConn), Head: relay.Once(request),

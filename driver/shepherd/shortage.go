@@ -2,9 +2,7 @@ package shepherd
 
 import (
 	"context"
-	"errors"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,19 +32,6 @@ func fileLimit() uint64 {
 		return 1024
 	}
 	return limit.Cur
-}
-
-// isShortage reports whether an error tells of this process, or the machine, and not of the one
-// that was to be connected to.
-func isShortage(err error) bool {
-	for _, own := range []error{
-		syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM,
-	} {
-		if errors.Is(err, own) {
-			return true
-		}
-	}
-	return false
 }
 
 const (

@@ -189,23 +189,35 @@ func TestClient_frozenInAnUpload_goesOnWithIt(t *testing.T) {
 	}
 }
 
-// Parked under a connection, its end, or more data, is no reason to start anew.
+// Parked under a connection, its end, or more data, is no reason to start anew; nor where it
+// was frozen first.
 func TestClient_parkedUnderAConnection_staysParked(t *testing.T) {
-	c := launch(t, spec(t, "echo"))
-	conn := dial(t, c)
-	echo(t, conn, "before")
-	before := status(t, c).Wakes
-	sleep(t, c, idle.Park)
-	if _, err := conn.Write([]byte("after")); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.ReadAll(conn) // the end, or a reset
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	await(t, c, "rid of it", func(s shepherd.Status) bool { return s.InFlight == 0 })
-	if s := status(t, c); s.Depth != idle.Park || s.Wakes != before {
-		t.Fatalf("%+v", s)
+	for name, depths := range map[string][]idle.Depth{
+		"at once": {idle.Park}, "frozen first": {idle.Freeze, idle.Park},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if depths[0] == idle.Freeze {
+				withFreezer(t)
+			}
+			c := launch(t, spec(t, "echo"))
+			conn := dial(t, c)
+			echo(t, conn, "before")
+			before := awaitState(t, c, idle.Ready).Wakes
+			for _, depth := range depths {
+				sleep(t, c, depth)
+			}
+			if _, err := conn.Write([]byte("after")); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.ReadAll(conn) // the end, or a reset
+			if err := conn.Close(); err != nil {
+				t.Fatal(err)
+			}
+			await(t, c, "rid of it", func(s shepherd.Status) bool { return s.InFlight == 0 })
+			if s := status(t, c); s.Depth != idle.Park || s.Wakes != before {
+				t.Fatalf("%+v", s)
+			}
+		})
 	}
 }
 

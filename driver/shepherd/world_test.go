@@ -111,7 +111,12 @@ func spec(t testing.TB, app string) shepherd.Spec {
 // launch launches a task and has it destroyed.
 func launch(t testing.TB, s shepherd.Spec) *shepherd.Client {
 	t.Helper()
-	dir := socketDir(t)
+	return launchIn(t, socketDir(t), s)
+}
+
+// launchIn is launch with the shepherd's directory.
+func launchIn(t testing.TB, dir string, s shepherd.Spec) *shepherd.Client {
+	t.Helper()
 	c, err := shepherd.Launch(t.Context(), dir, s)
 	if err != nil {
 		t.Fatal(err)
