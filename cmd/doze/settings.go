@@ -72,7 +72,7 @@ func flagsFirst(args, rest []string) error {
 		return nil
 	}
 	for i, arg := range rest {
-		if strings.HasPrefix(arg, "-") {
+		if len(arg) > 1 && arg[0] == '-' { // a dash alone is an argument, the first one too
 			return usagef("%s comes after %q: flags come first, or write -- before arguments "+
 				"that begin with a dash", arg, rest[i-1])
 		}
